@@ -1,0 +1,308 @@
+/* tenure/tenure.h - locks, leases and elections that say when they end.
+ *
+ * WHAT IS NOT PROMISED.  Read this first.
+ *
+ *  - A tenure is a belief with a deadline.  Between tenure_check() and your next instruction
+ *    the process can be stopped for an hour.  Only a guard where the write lands (see
+ *    docs/boundary of the guards) turns the belief into a fact: give it the token.
+ *  - tenure cannot stop your threads.  When a tenure is lost it tells you, no later than the
+ *    deadline; `tenure lock` and `tenure lead` (the command line) also end the process tree.
+ *  - A background pump renews while your program hangs.  Set max_silence_ms, or a dead worker
+ *    keeps its lock.
+ *  - Tokens of one name grow strictly; they are not consecutive.
+ *  - TENURE_UNSURE is not a no.  The ticket may have been granted: keep the claim and go on
+ *    waiting for it, or release it, which settles the matter.
+ *
+ * HOW IT WORKS.  A handle (`tenure`) is one program's connection to a store, with one session
+ * that is renewed every ttl/3 whatever it holds.  A claim (`tenure_claim`) is one ticket in
+ * that session: asked for, waiting in the queue, held, and in the end released or lost.  The
+ * deadline of everything that a session holds is counted on CLOCK_BOOTTIME from the moment at
+ * which its last successful renewal was SENT, so no clock step, suspend or late reply extends it.
+ *
+ * THREE SPEEDS, ONE MACHINE.
+ *  - Blocking: tenure_acquire(), work, tenure_release(); call tenure_process() at least every
+ *    ttl/6, or let TENURE_PUMP do it in a thread.
+ *  - Event loop: poll tenure_fd() for readability and call tenure_process(), then
+ *    tenure_next_event() until it returns 0.  The descriptor never changes.
+ *  - Background: TENURE_PUMP.
+ *
+ * THREADS.  A handle may be used by any number of threads; calls take the handle's own mutex
+ * for a short time (never while waiting).  tenure_check() takes none and is wait-free.
+ * FORK.  In a child every call on a handle of the parent returns TENURE_FORKED;
+ * tenure_close() there frees memory and touches nothing of the parent's.
+ * TIME.  Every duration is in milliseconds, in an int64_t whose name ends in _ms.
+ *
+ * EXAMPLE (compiled and run by the tests: docs/examples/lock.c)
+ *
+ *     tenure *t;
+ *     tenure_claim *c;
+ *     tenure_error err;
+ *     if (tenure_open(NULL, NULL, &t, &err) < 0) die(err.text);
+ *     tenure_terms terms = TENURE_TERMS_INIT;
+ *     if (tenure_acquire(t, "billing/invoices", &terms, &c, &err) < 0) die(err.text);
+ *     while (work_left() && tenure_check(c) >= 0) write_with_token(tenure_claim_token(c));
+ *     tenure_release(c, NULL);
+ *     tenure_close(t);
+ */
+#ifndef TENURE_H
+#define TENURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tenure/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TENURE_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define TENURE_MUST_CHECK
+#endif
+
+#define TENURE_FOREVER (-1) /* a wait without limit */
+
+typedef struct tenure tenure;             /* a connection to a store, with at most one session */
+typedef struct tenure_claim tenure_claim; /* one ticket: asking, waiting, held, ended */
+typedef uint64_t tenure_token;            /* fencing token; 0 is never granted */
+
+/* ---- opening and closing ------------------------------------------------------------------ */
+
+enum {
+    TENURE_PUMP = 1 << 0, /* renew and process in a background thread of the library */
+};
+
+typedef struct tenure_options {
+    size_t size;            /* sizeof(tenure_options); set by the initialiser */
+    int64_t ttl_ms;         /* 500 ms to 24 h; how long the store waits for a silent session */
+    const char *as;         /* who we are, up to 128 bytes of UTF-8; NULL: "host:pid" */
+    unsigned flags;         /* TENURE_PUMP or 0 */
+    int64_t max_silence_ms; /* 0: off.  Else renewals stop when tenure_checkin() is overdue */
+} tenure_options;
+
+#define TENURE_OPTIONS_INIT { sizeof(tenure_options), 10000, NULL, 0, 0 }
+
+/* Opens a store.
+ *   where  "sqlite:PATH", "memory:"; NULL: $TENURE_STORE, else the default file of the user.
+ *   opt    NULL for the defaults.  Copied.
+ *   ret    untouched on failure; the caller closes it with tenure_close().
+ * No session is made before something is asked for: to look costs the store nothing.
+ * Errors: TENURE_INVALID (a bad URL or option), and every code of the classes denied and
+ * unreachable. */
+int tenure_open(const char *where, const tenure_options *opt, tenure **ret,
+                tenure_error *err) TENURE_MUST_CHECK;
+
+/* Releases every claim, ends the session and frees the handle with all its claims.  NULL is
+ * fine.  Returns NULL.  Waits for at most one attempt (ttl/6); what could not be released
+ * then ends by the session's expiry. */
+tenure *tenure_close(tenure *t);
+
+/* ---- asking and waiting ------------------------------------------------------------------- */
+
+typedef enum tenure_kind {
+    TENURE_LOCK = 1,     /* permission for one critical section */
+    TENURE_LEASE = 2,    /* see tenure_lease_take(); never asked for with tenure_ask() */
+    TENURE_ELECTION = 3, /* a role with an epoch (the token) and a published value */
+} tenure_kind;
+
+typedef struct tenure_terms {
+    size_t size;      /* sizeof(tenure_terms); set by the initialiser */
+    tenure_kind kind; /* TENURE_LOCK or TENURE_ELECTION */
+    bool shared;      /* held together with other shared holders; only with permits == 1 */
+    unsigned permits; /* 1 to 256: so many may hold at once; all who ask must agree */
+    int priority;     /* -1000 to 1000, higher is served first; equal ones in order of asking */
+    int64_t wait_ms;  /* TENURE_FOREVER, 0 (try), or a limit; used by tenure_acquire() */
+    const char *value; /* published beside the claim, up to 1024 bytes of UTF-8; NULL: empty */
+} tenure_terms;
+
+#define TENURE_TERMS_INIT { sizeof(tenure_terms), TENURE_LOCK, false, 1, 0, TENURE_FOREVER, NULL }
+
+/* Asks for a name and returns at once with a claim that is asking, waiting or already held.
+ *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; 1 to 255 bytes (docs/names).
+ *   ret    owned by the handle; ended with tenure_release().
+ * With terms->wait_ms == 0 the claim never enters the queue: it is held or refused.
+ * Errors: TENURE_INVALID, TENURE_HELD (try), TENURE_CONFLICT (the name is used with another
+ * kind or number of permits), TENURE_CROWDED, denied and unreachable ones.  After
+ * TENURE_UNSURE there is a claim in *ret all the same: the question stands. */
+int tenure_ask(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
+               tenure_error *err) TENURE_MUST_CHECK;
+
+/* Waits until the claim is held (0).  TENURE_TIMED_OUT after wait_ms: the claim still waits, so
+ * wait again or release it.  TENURE_LOST when its session died meanwhile. */
+int tenure_wait(tenure_claim *c, int64_t wait_ms, tenure_error *err) TENURE_MUST_CHECK;
+
+/* tenure_ask() and tenure_wait(terms->wait_ms); when that fails nothing is left behind: no
+ * claim, no place in the queue, and a grant that came too late is given back. */
+int tenure_acquire(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
+                   tenure_error *err) TENURE_MUST_CHECK;
+
+/* Gives up whatever the claim is, a place in the queue or the tenure, and frees it: do not use
+ * it again.  0 when it was released by us; TENURE_LOST when it had ended before; TENURE_UNSURE or
+ * an unreachable code when the store did not say: then the handle goes on trying until the
+ * session has expired.  NULL is fine. */
+int tenure_release(tenure_claim *c, tenure_error *err);
+
+/* ---- while it is held --------------------------------------------------------------------- */
+
+typedef enum tenure_standing {
+    TENURE_STANDING = 1, /* held */
+    TENURE_DOUBTFUL = 2, /* held, but no renewal succeeded since ttl/2: prepare to stop */
+    TENURE_WAITING = 3,  /* asked for, not granted yet */
+} tenure_standing;
+
+/* Any thread, wait-free, no system call: TENURE_STANDING, TENURE_DOUBTFUL, TENURE_WAITING,
+ * TENURE_LOST, TENURE_EVICTED or TENURE_FORKED.  Once it said lost it never says anything else. */
+int tenure_check(const tenure_claim *c);
+
+tenure_token tenure_claim_token(const tenure_claim *c); /* 0 before it is granted */
+const char *tenure_claim_name(const tenure_claim *c);   /* valid as long as the claim */
+const char *tenure_claim_ticket(const tenure_claim *c); /* "session.serial", unique for ever */
+
+/* Milliseconds until the deadline as of now; 0 when it has passed or nothing is held. */
+int64_t tenure_claim_left(const tenure_claim *c);
+
+/* When what is held must be let go of, in milliseconds of CLOCK_BOOTTIME (tenure_now()). */
+int64_t tenure_claim_deadline(const tenure_claim *c);
+int64_t tenure_now(void);
+
+/* An elected leader says that it now does its work: who waits for a transfer is told.  0, or
+ * TENURE_LOST, TENURE_STATE, unreachable and unsure ones. */
+int tenure_serving(tenure_claim *c, tenure_error *err) TENURE_MUST_CHECK;
+
+/* Replaces the published value of a claim that is held; same limits as terms->value. */
+int tenure_publish(tenure_claim *c, const char *value, tenure_error *err) TENURE_MUST_CHECK;
+
+/* A new descriptor, close-on-exec and the caller's to close, that keeps the session's process
+ * "running" for the store as long as any process has it open: for a second process that must end
+ * before others may take over, like the guardian of `tenure lock`.  Renewals are needed all the
+ * same.  -1 when there is no session yet, or when the store's sessions do not hang on a process. */
+int tenure_lifeline(tenure *t);
+
+/* Tells the pump that the program is alive (max_silence_ms).  Any thread. */
+void tenure_checkin(tenure *t);
+
+/* While on, the session is not renewed: what it holds becomes doubtful and ends by the clock.
+ * For health gates.  Any thread. */
+void tenure_withhold(tenure *t, bool on);
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+typedef enum tenure_event_kind {
+    TENURE_EVENT_GRANTED = 1, /* a claim that waited is held now */
+    TENURE_EVENT_DOUBTFUL,    /* no renewal since ttl/2 */
+    TENURE_EVENT_SAFE,        /* doubt is over */
+    TENURE_EVENT_ASKED_TO_STOP, /* an operator evicts, resigns or transfers it: stop, release */
+    TENURE_EVENT_LOST,        /* final; `reason` says why */
+} tenure_event_kind;
+
+typedef struct tenure_event {
+    tenure_event_kind kind;
+    tenure_claim *claim; /* borrowed; never one that was released */
+    int code;            /* for LOST: TENURE_LOST or TENURE_EVICTED; else 0 */
+    char reason[240];
+} tenure_event;
+
+/* Readable when tenure_process() has work.  Valid until tenure_close(); never read from it. */
+int tenure_fd(const tenure *t);
+
+/* Does whatever is due: renewals, replies, wake-ups.  Never blocks for longer than one attempt
+ * (ttl/6) of an embedded store.  0, or TENURE_FORKED. */
+int tenure_process(tenure *t);
+
+/* Takes the oldest event: 1 and *ret is filled, or 0. */
+int tenure_next_event(tenure *t, tenure_event *ret);
+
+/* ---- leases: ownership that outlives the process ------------------------------------------- */
+
+/* Takes a lease for `owner`, for ttl_ms from now (500 ms to 366 d).  TENURE_HELD when another
+ * lease stands, whoever owns it. */
+int tenure_lease_take(tenure *t, const char *name, const char *owner, int64_t ttl_ms,
+                      tenure_token *ret, tenure_error *err) TENURE_MUST_CHECK;
+
+/* Extends the lease with this token to ttl_ms from now.  TENURE_NOT_OWNED when that token does
+ * not stand any more, also when nobody else was in between: an expired lease never revives. */
+int tenure_lease_renew(tenure *t, const char *name, tenure_token token, int64_t ttl_ms,
+                       tenure_error *err) TENURE_MUST_CHECK;
+
+/* Ends the lease with this token.  TENURE_NOT_OWNED as above. */
+int tenure_lease_drop(tenure *t, const char *name, tenure_token token,
+                      tenure_error *err) TENURE_MUST_CHECK;
+
+/* ---- operators ---------------------------------------------------------------------------- */
+
+/* Ends exactly the tenure with this token.  A dead holder's ends at once; a live one is told to
+ * stop and keeps its seat until it has, at the latest its ttl from now.  `by` and `reason` (up
+ * to 200 bytes of UTF-8) go into the history.  TENURE_NOT_OWNED when the token does not stand. */
+int tenure_evict(tenure *t, const char *name, tenure_token token, const char *by,
+                 const char *reason, tenure_error *err) TENURE_MUST_CHECK;
+
+/* Asks the leader of an election to resign; the next candidate takes over.  *ret_token: the
+ * epoch that was asked to end. */
+int tenure_resign(tenure *t, const char *name, const char *by, tenure_token *ret_token,
+                  tenure_error *err) TENURE_MUST_CHECK;
+
+/* Hands an election over to the waiting candidate known as `to` (its `as`, or its ticket) and
+ * waits up to wait_ms until it serves.  When it does not, the former leader is preferred again.
+ * 0: it serves, *ret_token is its epoch.  TENURE_NOT_OWNED: no such candidate or no leader.
+ * TENURE_TIMED_OUT: rolled back. */
+int tenure_transfer(tenure *t, const char *name, const char *to, const char *by, int64_t wait_ms,
+                    tenure_token *ret_token, tenure_error *err) TENURE_MUST_CHECK;
+
+/* ---- looking ------------------------------------------------------------------------------ */
+
+typedef enum tenure_ticket_state {
+    TENURE_TICKET_WAITING = 1,
+    TENURE_TICKET_GRANTED = 2, /* holds */
+    TENURE_TICKET_SERVING = 3, /* holds, and said that it works */
+    TENURE_TICKET_ENDING = 4,  /* holds, and was told to stop */
+} tenure_ticket_state;
+
+typedef struct tenure_ticket_info {
+    tenure_ticket_state state;
+    tenure_token token; /* 0 while waiting */
+    const char *ticket, *as, *value;
+    bool shared;
+    int priority;
+    int64_t ttl_ms;
+    int64_t since_ms;      /* age of the grant, or of the question while waiting */
+    int64_t since_wall_ms; /* the same as milliseconds since 1970, for people */
+    int64_t left_ms;       /* until the store may give it to another, if nothing is heard */
+    bool alive;            /* false: its holder is dead and it is free for the next who asks */
+} tenure_ticket_info;
+
+typedef struct tenure_past_info {
+    tenure_token token;
+    const char *as, *cause, *by, *reason; /* cause: "released", "expired", "died", "evicted", ... */
+    int64_t granted_wall_ms, ended_wall_ms;
+    int64_t held_ms;
+    int64_t vacant_ms; /* how long nobody held it before this tenure began; -1: unknown */
+} tenure_past_info;
+
+typedef struct tenure_name_info {
+    const char *name;
+    tenure_kind kind;
+    unsigned permits;
+    uint64_t grants; /* since the record was made */
+    int64_t vacant_ms; /* how long nobody has held it; -1 while held */
+    const tenure_ticket_info *tickets; /* holders first, then the queue in order */
+    size_t ticket_count;
+    const tenure_past_info *past; /* newest first, at most 16 */
+    size_t past_count;
+} tenure_name_info;
+
+/* Calls fn for every name that starts with prefix ("" for all), in order of names.  What fn is
+ * given is borrowed for the call.  fn returns false to stop.  Costs no write. */
+typedef bool tenure_look_fn(void *arg, const tenure_name_info *info);
+int tenure_look(tenure *t, const char *prefix, tenure_look_fn *fn, void *arg,
+                tenure_error *err) TENURE_MUST_CHECK;
+
+/* Waits until something in the store may have changed since the last call (1), or wait_ms is
+ * over (0).  A hint: it can come without a change, and look again each second all the same. */
+int tenure_watch(tenure *t, int64_t wait_ms, tenure_error *err) TENURE_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

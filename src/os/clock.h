@@ -1,0 +1,20 @@
+/* os/clock.h - the only readers of clocks. */
+#ifndef OS_CLOCK_H
+#define OS_CLOCK_H
+
+#include "core/time.h"
+
+/* CLOCK_BOOTTIME, rounded down: it counts suspend and no wall-clock step moves it.  What a
+ * holder's deadlines are measured on.  vDSO, about 20 ns. */
+struct instant clock_now(void);
+
+/* The wall clock in milliseconds since 1970, for people; never for a decision. */
+int64_t clock_wall_ms(void);
+
+/* Names the run of the machine and the time namespace that clock_now() counts in: two readings
+ * are comparable exactly when their domains are equal.  "boot-id" or "boot-id+offset".  Returns
+ * false when the kernel does not tell. */
+#define CLOCK_DOMAIN_BYTES 80
+bool clock_domain(char buf[CLOCK_DOMAIN_BYTES]);
+
+#endif

@@ -1,0 +1,248 @@
+/* store/store.h - the contract between the rules and an engine.
+ *
+ * A store keeps three things:
+ *   records   one per name: a version-controlled blob of at most STORE_RECORD_MAX bytes
+ *   sessions  who is alive: an id that is unique for ever, a ttl, and when it was last heard of
+ *   a floor   for tokens, which only grows, for ever, whatever is deleted
+ *
+ * and has one hard job: to apply a pure function to one or a few records *atomically*.  All
+ * rules are in core/rules.h; a store never looks into a record.
+ *
+ * THE CLOCK.  A store has a clock of its own, an instant in milliseconds that never goes back,
+ * that no wall-clock step moves, and that the record's instants are measured on.  Only the store
+ * reads it.  It may stand still while the store is down: then everything lasts longer, never
+ * shorter.
+ *
+ * SESSIONS.  The store decides who is dead, and its word is final: once session_renew() or
+ * facts.liveness() has said so about a session, no call says anything else.  A session is dead
+ * when ttl has passed since the *receipt* of its last renewal, when it was closed, or as soon as
+ * the engine knows that its process has ended.  A commit that depends on a session being alive
+ * (decide() asked facts.liveness()) must not take effect when it is not.
+ *
+ * OUTCOMES.  Each operation ends with 0 or a tenure_code.  Three must never be mixed up:
+ *   0                    it happened, once, and is as durable as the engine promises
+ *   an error             it did not happen
+ *   TENURE_UNSURE        it may have happened; asking again with the same ticket tells
+ * TENURE_UNREACHABLE and TENURE_BUSY count as errors: nothing happened.
+ *
+ * DURABILITY.  A store that serves other machines is durable for each grant.  A store whose
+ * holders all die with the machine may lose the last commits together with it, as long as the
+ * token floor is ahead of every token that it gave out before.
+ *
+ * ASYNCHRONY.  An operation is a struct of the caller's that it keeps alive until it is done.
+ * store_update() and its kin *start* it.  An embedded engine finishes at once and `done` is true
+ * on return; another one finishes it within store_process().  There are no callbacks: who waits
+ * looks at `done`.  An operation in flight is given up with store_abandon(): then it is done,
+ * with TENURE_UNSURE, and the engine never touches it again.
+ *
+ * HINTS.  store_next_hint() tells that a name may have changed for this handle's session (it was
+ * rung, or a session that it watches has ended).  Hints may be lost, late, or for nothing; who
+ * relies on one also looks again after TIMING_NOTICE_MS.
+ *
+ * THREADS.  One at a time per store handle; the library's handle mutex sees to it.  Operations
+ * of an embedded store take the calling thread for at most `patience`.
+ *
+ * Every engine passes tests/store/contract.c; how to add one: docs/adding-a-store.md.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tenure/error.h>
+
+#include "core/rules.h"
+
+#define STORE_RECORD_MAX (256 * 1024)
+#define STORE_KEYS_MAX 4
+
+struct store;
+
+/* A record as a decision sees it. */
+struct store_record {
+    const char *key; /* NUL-terminated, a checked name */
+    const void *bytes; /* borrowed; NULL when there is no such record */
+    size_t len;
+};
+
+/* What becomes of a record. */
+struct store_write {
+    enum { STORE_KEEP = 0, STORE_PUT, STORE_DELETE } what;
+    void *bytes; /* the engine's buffer, STORE_RECORD_MAX bytes: fill it for STORE_PUT */
+    size_t len;
+};
+
+/* A decision in the making. */
+struct store_view {
+    struct facts facts; /* facts.token_floor is written back when a record is put */
+    int count;
+    struct store_record in[STORE_KEYS_MAX];
+    struct store_write out[STORE_KEYS_MAX];
+    struct effects *fx; /* whom to ring, who must take notice; cleared before each call */
+};
+
+/* Decides; called once or again with fresher facts, so it must depend on nothing else.  Returns a
+ * value >= 0 that becomes op->verdict, or a negative tenure_code that ends the operation with
+ * nothing written. */
+typedef int store_decide_fn(void *arg, struct store_view *view);
+
+/* The head of every operation. */
+struct store_op {
+    bool done;
+    int code; /* 0 or a tenure_code; valid when done */
+    tenure_error error; /* valid when code < 0 */
+    struct store_op *next; /* the engine's, while in flight */
+};
+
+struct store_update {
+    struct store_op op;
+    /* the caller's */
+    int count;
+    const char *key[STORE_KEYS_MAX];
+    store_decide_fn *decide;
+    void *arg;
+    bool look_first; /* most likely nothing changes: try without the right to write first */
+    /* the engine's */
+    int verdict;
+};
+
+struct store_session_open {
+    struct store_op op;
+    struct span ttl;
+    uint64_t session; /* out: unique for ever, never 0 */
+};
+
+struct store_session_renew {
+    struct store_op op; /* TENURE_LOST: the store says that the session is dead */
+    uint64_t session;
+    bool noticed; /* out: somebody was told to stop (effects.notice) since the last renewal */
+};
+
+struct store_session_close {
+    struct store_op op; /* 0 also when it was dead before */
+    uint64_t session;
+};
+
+/* Reads all records whose key starts with prefix, in order of their keys, each as of one moment
+ * between start and end; fn returns false to stop.  fn may call facts->liveness and change its
+ * copy of the record; nothing is written. */
+typedef bool store_read_fn(void *arg, const struct store_record *record, struct facts *facts);
+struct store_read {
+    struct store_op op;
+    const char *prefix;
+    store_read_fn *fn;
+    void *arg;
+};
+
+/* A hint; see HINTS above. */
+struct store_hint {
+    bool all;          /* look at everything: which name it was is not known */
+    uint64_t key_hash; /* store_key_hash() of the name, when not all */
+};
+
+struct store_ops {
+    const char *scheme; /* "sqlite" */
+    void (*close)(struct store *s);
+    void (*update)(struct store *s, struct store_update *op);
+    void (*session_open)(struct store *s, struct store_session_open *op);
+    void (*session_renew)(struct store *s, struct store_session_renew *op);
+    void (*session_close)(struct store *s, struct store_session_close *op);
+    void (*read)(struct store *s, struct store_read *op);
+
+    /* Gives up an operation in flight. */
+    void (*abandon)(struct store *s, struct store_op *op);
+
+    /* Hints for this session: a hint as soon as one of `count` sessions ends, until called again
+     * for the same key (count 0: no more). */
+    void (*watch_sessions)(struct store *s, const char *key, const uint64_t *session, uint32_t count);
+
+    /* Turns hints about every change in the store on or off (observers). */
+    int (*watch_all)(struct store *s, bool on, tenure_error *err);
+
+    /* Takes a hint: true, and *ret is filled. */
+    bool (*next_hint)(struct store *s, struct store_hint *ret);
+
+    /* Readable when process() or next_hint() has work; the same number for the handle's life. */
+    int (*fd)(struct store *s);
+
+    /* Finishes what has finished; called when fd is readable and at least each `due`. */
+    void (*process)(struct store *s);
+
+    /* When process() wants to be called at the latest, on the holder's clock (os/clock.h). */
+    struct instant (*due)(struct store *s);
+
+    /* In the child after fork(): closes descriptors, so that the child keeps nothing of the
+     * parent's alive, and touches no file.  Only close() may follow. */
+    void (*forked)(struct store *s);
+
+    /* A new descriptor (close-on-exec, the caller's to close) that keeps the session's process
+     * "running" for the store as long as any process has it open: for the guardian of a
+     * supervisor, which outlives it.  Renewals are needed all the same.  -1 when there is no
+     * session, or when this engine's sessions do not hang on a process. */
+    int (*lifeline)(struct store *s);
+
+    /* Tells the person who asks what is unsafe here (doctor): one call of fn per finding. */
+    void (*examine)(struct store *s, void (*fn)(void *arg, bool fine, const char *text), void *arg);
+
+    /* Where it is, as a URL that tenure_open() takes. */
+    const char *(*url)(struct store *s);
+};
+
+struct store {
+    const struct store_ops *ops;
+};
+
+/* Options of opening. */
+struct store_options {
+    struct span patience; /* an embedded engine may block a call for so long: ttl/6 */
+    bool create;          /* make it when it does not exist */
+};
+
+/* Opens the store that the URL names (src/store/open.c has the table of engines).  Returns 0 or a
+ * tenure_code with *err filled. */
+int store_open(const char *url, const struct store_options *opt, struct store **ret,
+               tenure_error *err);
+
+/* FNV-1a, 64 bits, of a key: what a hint carries. */
+uint64_t store_key_hash(const char *key);
+
+/* Ends an operation: done, with a code and, for an error, a text (printf-like). */
+void store_op_finish(struct store_op *op, int code);
+void store_op_fail(struct store_op *op, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- calls through the table --------------------------------------------------------------- */
+
+static inline void store_update(struct store *s, struct store_update *op)
+{
+    op->op.done = false;
+    s->ops->update(s, op);
+}
+
+static inline void store_session_open(struct store *s, struct store_session_open *op)
+{
+    op->op.done = false;
+    s->ops->session_open(s, op);
+}
+
+static inline void store_session_renew(struct store *s, struct store_session_renew *op)
+{
+    op->op.done = false;
+    op->noticed = false;
+    s->ops->session_renew(s, op);
+}
+
+static inline void store_session_close(struct store *s, struct store_session_close *op)
+{
+    op->op.done = false;
+    s->ops->session_close(s, op);
+}
+
+static inline void store_read(struct store *s, struct store_read *op)
+{
+    op->op.done = false;
+    s->ops->read(s, op);
+}
+
+#endif
