@@ -99,6 +99,10 @@ int tenure_open(const char *where, const tenure_options *opt, tenure **ret,
  * then ends by the session's expiry. */
 tenure *tenure_close(tenure *t);
 
+/* Where the store is, as a URL that tenure_open() takes from any working directory.  Valid as
+ * long as the handle. */
+const char *tenure_where(const tenure *t);
+
 /* ---- asking and waiting ------------------------------------------------------------------- */
 
 typedef enum tenure_kind {
@@ -297,6 +301,11 @@ typedef struct tenure_name_info {
 typedef bool tenure_look_fn(void *arg, const tenure_name_info *info);
 int tenure_look(tenure *t, const char *prefix, tenure_look_fn *fn, void *arg,
                 tenure_error *err) TENURE_MUST_CHECK;
+
+/* Calls fn for each finding about the store: fine, or what is unsafe there.  The text is one
+ * line, borrowed for the call. */
+typedef void tenure_examine_fn(void *arg, bool fine, const char *text);
+int tenure_examine(tenure *t, tenure_examine_fn *fn, void *arg, tenure_error *err);
 
 /* Waits until something in the store may have changed since the last call (1), or wait_ms is
  * over (0).  A hint: it can come without a change, and look again each second all the same. */
