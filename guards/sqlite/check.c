@@ -1,0 +1,129 @@
+#include <string.h>
+
+#include "sqlite/guard.h"
+#include "sqlite/handle.h"
+#include "sqlite/schema.h"
+
+const char *sqlite_guard_state_text(enum sqlite_guard_state state)
+{
+    static const char *const text[] = {"intact", "table gone", "unprotected", "altered", "moved"};
+    return state <= SQLITE_GUARD_MOVED ? text[state] : "unknown";
+}
+
+/* What stands in the database as one of the triggers of a table.  0, or a tenure_code; *ret_moved
+ * (freed with sqlite3_free(), NULL before the call) is set when the trigger is on another table. */
+static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_finding *f, int64_t id,
+                         int op, enum sqlite_guard_state *ret, char **ret_moved,
+                         tenure_error *err)
+{
+    char number[24];
+    sqlite3_snprintf((int)sizeof number, number, "%lld", (sqlite3_int64)id);
+    const char *text[2] = {number, schema_operation[op]};
+    sqlite3_stmt *s;
+    int code = handle_prepare(g,
+                              "SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger' "
+                              "AND name = 'tenure_guard_' || ?1 || '_' || ?2",
+                              text, 2, &s, err);
+    if (code < 0)
+        return code;
+    code = handle_step(g, s, "read the guard", err);
+    *ret = SQLITE_GUARD_UNPROTECTED;
+    if (code == 1) {
+        const char *table = (const char *)sqlite3_column_text(s, 0);
+        const char *sql = (const char *)sqlite3_column_text(s, 1);
+        char *expected = table && sql ? schema_trigger(id, op, table, f->guard) : NULL;
+        code = 0;
+        if (expected == NULL)
+            code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+        else if (strcmp(sql, expected) != 0)
+            *ret = SQLITE_GUARD_ALTERED;
+        else if (sqlite3_stricmp(table, f->table) == 0)
+            *ret = SQLITE_GUARD_INTACT;
+        else
+            *ret = SQLITE_GUARD_MOVED;
+        if (code == 0 && *ret == SQLITE_GUARD_MOVED && *ret_moved == NULL) {
+            *ret_moved = sqlite3_mprintf("%s", table);
+            if (*ret_moved == NULL)
+                code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+        }
+        sqlite3_free(expected);
+    }
+    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    return code;
+}
+
+/* The state of one table is the first bad one of its triggers. */
+static int judge_table(struct sqlite_guard *g, struct sqlite_guard_finding *f, int64_t id,
+                       char **ret_moved, tenure_error *err)
+{
+    f->state = SQLITE_GUARD_INTACT;
+    int code = 0;
+    for (int op = 0; op < SCHEMA_OPERATIONS && code == 0; op++) {
+        enum sqlite_guard_state state;
+        code = judge_trigger(g, f, id, op, &state, ret_moved, err);
+        if (code == 0 && f->state == SQLITE_GUARD_INTACT)
+            f->state = state;
+    }
+    if (code < 0 || f->state != SQLITE_GUARD_UNPROTECTED)
+        return code;
+    code = handle_once(g,
+                         "SELECT 1 FROM sqlite_master "
+                         "WHERE type = 'table' AND name = ? COLLATE NOCASE",
+                         &f->table, 1, err);
+    if (code == 0)
+        f->state = SQLITE_GUARD_TABLE_GONE;
+    return code < 0 ? code : 0;
+}
+
+static int check_row(struct sqlite_guard *g, sqlite3_stmt *s, sqlite_guard_finding_fn *fn,
+                     void *arg, tenure_error *err)
+{
+    struct sqlite_guard_finding f = {
+        .guard = (const char *)sqlite3_column_text(s, 0),
+        .mark = (uint64_t)sqlite3_column_int64(s, 1),
+        .strict = sqlite3_column_int(s, 2) != 0,
+        .table = (const char *)sqlite3_column_text(s, 3),
+    };
+    if (f.guard == NULL || f.table == NULL)
+        return handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+    char *moved = NULL;
+    int code = judge_table(g, &f, sqlite3_column_int64(s, 4), &moved, err);
+    f.moved_to = moved;
+    if (code == 0)
+        fn(arg, &f);
+    sqlite3_free(moved);
+    return code;
+}
+
+static int check_rows(struct sqlite_guard *g, const char *name, sqlite_guard_finding_fn *fn,
+                      void *arg, tenure_error *err)
+{
+    int code = name ? schema_require(g, name, err) : schema_state(g, err);
+    if (code < 0 || (name == NULL && code == 0))
+        return code;
+    sqlite3_stmt *s;
+    code = handle_prepare(g,
+                          "SELECT g.name, g.mark, g.strict, d.table_name, d.id "
+                          "FROM tenure_guard AS g JOIN tenure_guarded AS d ON d.guard = g.name "
+                          "WHERE ?1 IS NULL OR g.name = ?1 ORDER BY g.name, d.table_name",
+                          &name, 1, &s, err);
+    if (code < 0)
+        return code;
+    while ((code = handle_step(g, s, "read the guards", err)) == 1) {
+        code = check_row(g, s, fn, arg, err);
+        if (code < 0)
+            break;
+    }
+    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    return code;
+}
+
+int sqlite_guard_check(struct sqlite_guard *g, const char *name, sqlite_guard_finding_fn *fn,
+                       void *arg, tenure_error *err)
+{
+    /* One read transaction: what is reported stood together at one moment. */
+    int code = handle_run(g, "BEGIN", "read", err);
+    if (code < 0)
+        return code;
+    return handle_end(g, check_rows(g, name, fn, arg, err), err);
+}

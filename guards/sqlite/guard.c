@@ -1,0 +1,305 @@
+#include "sqlite/guard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/guard.h"
+#include "core/name.h"
+#include "sqlite/handle.h"
+#include "sqlite/schema.h"
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* The database is the user's: we never checkpoint it, neither now nor when we are the last to
+ * close it.  (SQLite before 3.51.3 can damage a WAL when two connections checkpoint at once.) */
+static int prepare_connection(struct sqlite_guard *g, tenure_error *err)
+{
+    int patience = g->patience_ms > INT32_MAX ? INT32_MAX : (int)g->patience_ms;
+    if (sqlite3_busy_timeout(g->db, patience) != SQLITE_OK ||
+        sqlite3_db_config(g->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK ||
+        sqlite3_wal_autocheckpoint(g->db, 0) != SQLITE_OK)
+        return handle_fail_sqlite(g, "set up the connection", err);
+    return handle_run(g, "SELECT count(*) FROM sqlite_master", "read", err);
+}
+
+int sqlite_guard_open(const char *path, int64_t patience_ms, struct sqlite_guard **ret,
+                      tenure_error *err)
+{
+    if (path[0] == '\0' || path[0] == ':')
+        return handle_fail(err, TENURE_INVALID,
+                           "sqlite:%s: a guard is installed in the file of a database", path);
+    struct sqlite_guard *g = calloc(1, sizeof *g);
+    if (g == NULL || (g->path = strdup(path)) == NULL) {
+        free(g);
+        return handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+    }
+    g->patience_ms = patience_ms;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int code = 0;
+    if (sqlite3_open_v2(path, &g->db, flags, NULL) != SQLITE_OK)
+        code = handle_fail(err, g->db ? TENURE_UNREACHABLE : TENURE_NO_MEMORY,
+                           "cannot open the database %s: %s", path, sqlite3_errmsg(g->db));
+    else
+        code = prepare_connection(g, err);
+    if (code < 0)
+        sqlite_guard_close(g);
+    else
+        *ret = g;
+    return code;
+}
+
+struct sqlite_guard *sqlite_guard_close(struct sqlite_guard *g)
+{
+    if (g == NULL)
+        return NULL;
+    (void)sqlite3_close(g->db); /* cannot fail: every statement is finalised where it is used */
+    free(g->path);
+    free(g);
+    return NULL;
+}
+
+/* ---- installing ---------------------------------------------------------------------------- */
+
+/* Finds the table; *ret is its name as the database spells it, freed with sqlite3_free(). */
+static int resolve_table(struct sqlite_guard *g, const char *table, char **ret, tenure_error *err)
+{
+    sqlite3_stmt *s;
+    int code = handle_prepare(g,
+                              "SELECT name, type FROM pragma_table_list(?) "
+                              "WHERE schema = 'main'",
+                              &table, 1, &s, err);
+    if (code < 0)
+        return code;
+    code = handle_step(g, s, "look for the table", err);
+    if (code == 0) {
+        code = handle_fail(err, TENURE_INVALID, "--table %s: there is no such table in %s", table,
+                           g->path);
+    } else if (code == 1) {
+        const char *name = (const char *)sqlite3_column_text(s, 0);
+        const char *type = (const char *)sqlite3_column_text(s, 1);
+        if (name == NULL || type == NULL)
+            code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+        else if (strcmp(type, "table") != 0)
+            code = handle_fail(err, TENURE_INVALID,
+                               "--table %s: it is a %s table, and a guard needs a real one: "
+                               "guard what is written below it", table, type);
+        else if (sqlite3_strnicmp(name, "sqlite_", 7) == 0 ||
+                 sqlite3_strnicmp(name, "tenure_", 7) == 0)
+            code = handle_fail(err, TENURE_INVALID,
+                               "--table %s: the tables of SQLite and of tenure cannot be guarded",
+                               table);
+        else if ((*ret = sqlite3_mprintf("%s", name)) == NULL)
+            code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+    }
+    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    return code < 0 ? code : 0;
+}
+
+/* Notes the guard; one that stands must be as strict as this one. */
+static int register_guard(struct sqlite_guard *g, const char *name, bool strict, tenure_error *err)
+{
+    const char *text[2] = {name, strict ? "1" : "0"};
+    int code = handle_once(g,
+                             "SELECT 1 FROM tenure_guard WHERE name = ? "
+                             "AND strict <> CAST(? AS INTEGER)",
+                             text, 2, err);
+    if (code < 0)
+        return code;
+    if (code == 1)
+        return handle_fail(err, TENURE_CONFLICT,
+                           "guard \"%s\" is installed in %s %s --strict: say the same again, or "
+                           "remove it first", name, g->path, strict ? "without" : "with");
+    code = handle_once(g,
+                         "INSERT INTO tenure_guard(name, strict) VALUES (?, CAST(? AS INTEGER)) "
+                         "ON CONFLICT DO NOTHING",
+                         text, 2, err);
+    return code;
+}
+
+/* Notes the table under its guard and gives its number: the one that it has, also under a former
+ * name, else a new one.  A table that is under another guard is refused. */
+static int register_table(struct sqlite_guard *g, const char *table, const char *name,
+                          int64_t *ret_id, tenure_error *err)
+{
+    const char *text[2] = {table, name};
+    int code = handle_once(g,
+                             "INSERT INTO tenure_guarded(table_name, guard) SELECT ?1, ?2 "
+                             "WHERE NOT EXISTS (SELECT 1 FROM tenure_guarded AS d "
+                             "    WHERE d.table_name = ?1 OR EXISTS (SELECT 1 FROM sqlite_master "
+                             "        WHERE type = 'trigger' AND tbl_name = ?1 "
+                             "        AND name = 'tenure_guard_' || d.id || '_INSERT'))",
+                             text, 2, err);
+    if (code < 0)
+        return code;
+    sqlite3_stmt *s;
+    code = handle_prepare(g,
+                          "SELECT d.id, d.guard FROM tenure_guarded AS d "
+                          "LEFT JOIN sqlite_master AS m ON m.type = 'trigger' "
+                          "    AND m.name = 'tenure_guard_' || d.id || '_INSERT' "
+                          "WHERE d.table_name = ?1 OR m.tbl_name = ?1 "
+                          "ORDER BY d.table_name = ?1 DESC LIMIT 1",
+                          &table, 1, &s, err);
+    if (code < 0)
+        return code;
+    code = handle_step(g, s, "read the guard", err);
+    const char *guard = code == 1 ? (const char *)sqlite3_column_text(s, 1) : NULL;
+    if (code == 1 && guard == NULL)
+        code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+    else if (code == 1 && strcmp(guard, name) != 0)
+        code = handle_fail(err, TENURE_CONFLICT,
+                           "--table %s: it is under guard \"%s\" already", table, guard);
+    else if (code == 1)
+        *ret_id = sqlite3_column_int64(s, 0);
+    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    return code < 0 ? code : 0;
+}
+
+static int install_table(struct sqlite_guard *g, const char *name, const char *asked,
+                         tenure_error *err)
+{
+    char *table = NULL;
+    int64_t id = 0;
+    int code = resolve_table(g, asked, &table, err);
+    if (code == 0)
+        code = register_table(g, table, name, &id, err);
+    if (code == 0)
+        code = schema_protect(g, id, table, name, err);
+    if (code == 0) {
+        char *sql = sqlite3_mprintf("UPDATE tenure_guarded SET table_name = %Q WHERE id = %lld",
+                                    table, (sqlite3_int64)id);
+        code = sql ? handle_run(g, sql, "install the guard", err)
+                   : handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+        sqlite3_free(sql);
+    }
+    sqlite3_free(table);
+    return code;
+}
+
+int sqlite_guard_install(struct sqlite_guard *g, const char *name, const char *const *tables,
+                         size_t table_count, bool strict, tenure_error *err)
+{
+    enum name_flaw flaw = name_check(text_of(name), NULL);
+    if (flaw != NAME_FINE)
+        return handle_fail(err, TENURE_INVALID, "--name %s: %s", name, name_flaw_text(flaw));
+    if (table_count == 0 || table_count > SQLITE_GUARD_TABLES_MAX)
+        return handle_fail(err, TENURE_INVALID,
+                           "--table: a guard is given 1 to %d tables at a time, not %zu",
+                           SQLITE_GUARD_TABLES_MAX, table_count);
+    int code = handle_begin(g, err);
+    if (code < 0)
+        return code;
+    code = schema_state(g, err);
+    if (code == 0)
+        code = schema_create(g, err);
+    if (code >= 0)
+        code = register_guard(g, name, strict, err);
+    for (size_t i = 0; i < table_count && code >= 0; i++)
+        code = install_table(g, name, tables[i], err);
+    return handle_end(g, code, err);
+}
+
+/* ---- announcing ---------------------------------------------------------------------------- */
+
+static int read_mark(struct sqlite_guard *g, const char *name, uint64_t *ret, tenure_error *err)
+{
+    sqlite3_stmt *s;
+    int code = handle_prepare(g, "SELECT mark FROM tenure_guard WHERE name = ?", &name, 1, &s, err);
+    if (code < 0)
+        return code;
+    code = handle_step(g, s, "read the mark", err);
+    if (code == 1)
+        *ret = (uint64_t)sqlite3_column_int64(s, 0); /* the schema keeps it at 0 or above */
+    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    return code < 0 ? code : 0;
+}
+
+static int move_mark(struct sqlite_guard *g, const char *name, uint64_t token, tenure_error *err)
+{
+    uint64_t mark = 0;
+    int code = schema_require(g, name, err);
+    if (code == 0)
+        code = read_mark(g, name, &mark, err);
+    if (code < 0)
+        return code;
+    switch (guard_admit(mark, token, false)) {
+    case GUARD_RAISE:
+        break;
+    case GUARD_ADMIT:
+        return 0;
+    case GUARD_STALE:
+    case GUARD_NEWER: /* never, without strict */
+        return handle_fail(err, TENURE_NOT_OWNED,
+                           "--token %llu: stale, the mark of guard \"%s\" in %s is %llu",
+                           (unsigned long long)token, name, g->path, (unsigned long long)mark);
+    }
+    char *sql = sqlite3_mprintf("UPDATE tenure_guard SET mark = %llu WHERE name = %Q",
+                                (sqlite3_uint64)token, name);
+    code = sql ? handle_run(g, sql, "move the mark", err)
+               : handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+    sqlite3_free(sql);
+    return code;
+}
+
+int sqlite_guard_announce(struct sqlite_guard *g, const char *name, uint64_t token,
+                          tenure_error *err)
+{
+    if (token == 0 || token > SQLITE_GUARD_TOKEN_MAX)
+        return handle_fail(err, TENURE_INVALID,
+                           "--token %llu: a token that SQLite can compare is 1 to %lld",
+                           (unsigned long long)token, (long long)SQLITE_GUARD_TOKEN_MAX);
+    int code = handle_begin(g, err);
+    if (code < 0)
+        return code;
+    return handle_end(g, move_mark(g, name, token, err), err);
+}
+
+/* ---- removing ------------------------------------------------------------------------------ */
+
+static int unprotect_all(struct sqlite_guard *g, const char *name, tenure_error *err)
+{
+    sqlite3_stmt *s;
+    int code = handle_prepare(g, "SELECT id FROM tenure_guarded WHERE guard = ?", &name, 1, &s, err);
+    if (code < 0)
+        return code;
+    /* A schema cannot be changed while a statement reads: collect first. */
+    int64_t id[64];
+    int count = 0;
+    while (count < 64 && (code = handle_step(g, s, "read the guard", err)) == 1)
+        id[count++] = sqlite3_column_int64(s, 0);
+    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    code = code < 0 ? code : 0;
+    for (int i = 0; i < count && code == 0; i++) {
+        char *sql = sqlite3_mprintf("DELETE FROM tenure_guarded WHERE id = %lld",
+                                    (sqlite3_int64)id[i]);
+        code = schema_unprotect(g, id[i], err);
+        if (code == 0)
+            code = sql ? handle_run(g, sql, "remove the guard", err)
+                       : handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+        sqlite3_free(sql);
+    }
+    return code < 0 ? code : count;
+}
+
+static int take_out(struct sqlite_guard *g, const char *name, tenure_error *err)
+{
+    int code = schema_require(g, name, err);
+    if (code < 0)
+        return code;
+    do {
+        code = unprotect_all(g, name, err);
+    } while (code > 0);
+    if (code == 0)
+        code = handle_once(g, "DELETE FROM tenure_guard WHERE name = ?", &name, 1, err);
+    if (code == 0)
+        code = handle_once(g, "SELECT 1 FROM tenure_guard", NULL, 0, err);
+    return code == 0 ? schema_drop(g, err) : code;
+}
+
+int sqlite_guard_remove(struct sqlite_guard *g, const char *name, tenure_error *err)
+{
+    int code = handle_begin(g, err);
+    if (code < 0)
+        return code;
+    code = handle_end(g, take_out(g, name, err), err);
+    return code < 0 ? code : 0;
+}

@@ -1,0 +1,118 @@
+#include "sqlite/handle.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int handle_fail(tenure_error *err, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    err->code = code;
+    /* A message that is too long is cut: it is for people. */
+    (void)vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return code;
+}
+
+static int code_of(int result)
+{
+    switch (result & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return TENURE_BUSY;
+    case SQLITE_READONLY:
+        return TENURE_READ_ONLY;
+    case SQLITE_FULL:
+        return TENURE_NO_SPACE;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return TENURE_DENIED;
+    case SQLITE_NOTADB:
+        return TENURE_FOREIGN;
+    case SQLITE_CORRUPT:
+        return TENURE_CORRUPT;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+        return TENURE_UNREACHABLE;
+    case SQLITE_NOMEM:
+        return TENURE_NO_MEMORY;
+    default:
+        return TENURE_INTERNAL;
+    }
+}
+
+int handle_fail_sqlite(struct sqlite_guard *g, const char *doing, tenure_error *err)
+{
+    int code = code_of(sqlite3_extended_errcode(g->db));
+    if (code == TENURE_BUSY)
+        return handle_fail(err, code,
+                           "cannot %s: another connection kept its transaction on %s open for "
+                           "longer than %lld ms",
+                           doing, g->path, (long long)g->patience_ms);
+    return handle_fail(err, code, "cannot %s in %s: %s", doing, g->path, sqlite3_errmsg(g->db));
+}
+
+int handle_run(struct sqlite_guard *g, const char *sql, const char *doing, tenure_error *err)
+{
+    if (sqlite3_exec(g->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return handle_fail_sqlite(g, doing, err);
+    return 0;
+}
+
+int handle_prepare(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
+                   sqlite3_stmt **ret, tenure_error *err)
+{
+    sqlite3_stmt *s;
+    if (sqlite3_prepare_v2(g->db, sql, -1, &s, NULL) != SQLITE_OK)
+        return handle_fail_sqlite(g, "read the guard", err);
+    for (int i = 0; i < count; i++) {
+        if (sqlite3_bind_text(s, i + 1, text[i], -1, SQLITE_STATIC) != SQLITE_OK) {
+            int code = handle_fail_sqlite(g, "read the guard", err);
+            (void)sqlite3_finalize(s); /* it was never run */
+            return code;
+        }
+    }
+    *ret = s;
+    return 0;
+}
+
+int handle_step(struct sqlite_guard *g, sqlite3_stmt *s, const char *doing, tenure_error *err)
+{
+    switch (sqlite3_step(s)) {
+    case SQLITE_ROW:
+        return 1;
+    case SQLITE_DONE:
+        return 0;
+    default:
+        return handle_fail_sqlite(g, doing, err);
+    }
+}
+
+int handle_once(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
+                  tenure_error *err)
+{
+    sqlite3_stmt *s;
+    int code = handle_prepare(g, sql, text, count, &s, err);
+    if (code < 0)
+        return code;
+    code = handle_step(g, s, "read the guard", err);
+    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    return code;
+}
+
+int handle_begin(struct sqlite_guard *g, tenure_error *err)
+{
+    return handle_run(g, "BEGIN IMMEDIATE", "write", err);
+}
+
+int handle_end(struct sqlite_guard *g, int code, tenure_error *err)
+{
+    if (code >= 0)
+        code = handle_run(g, "COMMIT", "commit", err);
+    if (code < 0 && !sqlite3_get_autocommit(g->db)) {
+        /* A roll-back that fails leaves a transaction that ends, as rolled back, with the
+         * connection: nothing else can be done, and nothing was written. */
+        (void)sqlite3_exec(g->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return code;
+}

@@ -1,0 +1,46 @@
+/* sqlite/handle.h - the connection below the guard: statements, transactions, errors.  Private to
+ * guards/sqlite. */
+#ifndef SQLITE_HANDLE_H
+#define SQLITE_HANDLE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <tenure/error.h>
+
+#include "sqlite/guard.h"
+
+struct sqlite_guard {
+    sqlite3 *db;
+    int64_t patience_ms;
+    char *path;
+};
+
+/* Fills *err and returns `code`. */
+int handle_fail(tenure_error *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for what SQLite last said; `doing` completes "cannot ...". */
+int handle_fail_sqlite(struct sqlite_guard *g, const char *doing, tenure_error *err);
+
+/* Runs a script without results. */
+int handle_run(struct sqlite_guard *g, const char *sql, const char *doing, tenure_error *err);
+
+/* Prepares a statement and binds `count` texts, which must outlive it.  The caller finalises *ret;
+ * sqlite3_finalize() of a statement that succeeded cannot fail. */
+int handle_prepare(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
+                   sqlite3_stmt **ret, tenure_error *err);
+
+/* One step: 1 a row, 0 the end, or a tenure_code. */
+int handle_step(struct sqlite_guard *g, sqlite3_stmt *s, const char *doing, tenure_error *err);
+
+/* Runs one statement: 1 when it gave a row, 0 when it gave none, or a tenure_code. */
+int handle_once(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
+                  tenure_error *err);
+
+/* Takes the right to write, within the patience. */
+int handle_begin(struct sqlite_guard *g, tenure_error *err);
+
+/* Commits when code is 0, else rolls back.  Returns code, or why the commit failed. */
+int handle_end(struct sqlite_guard *g, int code, tenure_error *err);
+
+#endif
