@@ -258,7 +258,8 @@ int sqlite_guard_announce(struct sqlite_guard *g, const char *name, uint64_t tok
 static int unprotect_all(struct sqlite_guard *g, const char *name, tenure_error *err)
 {
     sqlite3_stmt *s;
-    int code = handle_prepare(g, "SELECT id FROM tenure_guarded WHERE guard = ?", &name, 1, &s, err);
+    int code =
+        handle_prepare(g, "SELECT id FROM tenure_guarded WHERE guard = ?", &name, 1, &s, err);
     if (code < 0)
         return code;
     /* A schema cannot be changed while a statement reads: collect first. */

@@ -73,7 +73,7 @@ typedef void sqlite_guard_finding_fn(void *arg, const struct sqlite_guard_findin
 /* Calls fn for each guarded table, in order of guard and table; `name` NULL: of all guards.
  * Reads only.  Without any guard in the database fn is never called.
  *   TENURE_INVALID  there is no guard `name`
- *   TENURE_FOREIGN  the common objects (tenure_guard, tenure_verdict, ...) are not ours, or damaged */
+ *   TENURE_FOREIGN  tenure_guard, tenure_verdict and their like are not ours, or damaged */
 int sqlite_guard_check(struct sqlite_guard *g, const char *name, sqlite_guard_finding_fn *fn,
                        void *arg, tenure_error *err);
 
