@@ -10,8 +10,7 @@
  *  - A background pump renews while your program hangs.  Set max_silence_ms, or a dead worker
  *    keeps its lock.
  *  - Tokens of one name grow strictly; they are not consecutive.
- *  - TENURE_UNSURE is not a no.  The ticket may have been granted: keep the claim and go on
- *    waiting for it, or release it, which settles the matter.
+ *  - TENURE_UNSURE is not a no: it may have happened.
  *
  * HOW IT WORKS.  A handle (`tenure`) is one program's connection to a store, with one session
  * that is renewed every ttl/3 whatever it holds.  A claim (`tenure_claim`) is one ticket in
@@ -128,13 +127,16 @@ typedef struct tenure_terms {
  *   ret    owned by the handle; ended with tenure_release().
  * With terms->wait_ms == 0 the claim never enters the queue: it is held or refused.
  * Errors: TENURE_INVALID, TENURE_HELD (try), TENURE_CONFLICT (the name is used with another
- * kind or number of permits), TENURE_CROWDED, denied and unreachable ones.  After
- * TENURE_UNSURE there is a claim in *ret all the same: the question stands. */
+ * kind or number of permits), TENURE_CROWDED, denied and unreachable ones; after any of them there
+ * is no claim.  When the store does not answer there is one that is still asking: the ticket
+ * makes sure that it is granted at most once (a try gives TENURE_UNSURE and no claim). */
 int tenure_ask(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
                tenure_error *err) TENURE_MUST_CHECK;
 
 /* Waits until the claim is held (0).  TENURE_TIMED_OUT after wait_ms: the claim still waits, so
- * wait again or release it.  TENURE_LOST when its session died meanwhile. */
+ * wait again or release it.  Outages of the store are waited out (tenure_trouble() tells): when
+ * the session dies meanwhile the claim stands in line again, with a new ticket, at the end.
+ * TENURE_LOST or TENURE_EVICTED when it was held and is over. */
 int tenure_wait(tenure_claim *c, int64_t wait_ms, tenure_error *err) TENURE_MUST_CHECK;
 
 /* tenure_ask() and tenure_wait(terms->wait_ms); when that fails nothing is left behind: no
@@ -147,6 +149,10 @@ int tenure_acquire(tenure *t, const char *name, const tenure_terms *terms, tenur
  * an unreachable code when the store did not say: then the handle goes on trying until the
  * session has expired.  NULL is fine. */
 int tenure_release(tenure_claim *c, tenure_error *err);
+
+/* Why the store could not be used when it was last tried: its code, with *ret (may be NULL)
+ * filled, or 0 when all is well. */
+int tenure_trouble(tenure *t, tenure_error *ret);
 
 /* ---- while it is held --------------------------------------------------------------------- */
 

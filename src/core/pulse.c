@@ -36,16 +36,21 @@ static void age(struct pulse *p, struct instant now)
         p->state = PULSE_DOUBTFUL;
 }
 
+struct instant pulse_edge(const struct pulse *p)
+{
+    if (is_over(p))
+        return INSTANT_NEVER;
+    struct instant doubt = instant_add(p->sent, p->timing.doubt);
+    return p->state == PULSE_SAFE ? doubt : pulse_deadline(p);
+}
+
 static struct instant next_look(const struct pulse *p)
 {
     if (is_over(p))
         return INSTANT_NEVER;
-    struct instant next = pulse_deadline(p);
-    if (p->state == PULSE_SAFE)
-        next = instant_min(next, instant_add(p->sent, p->timing.doubt));
     struct instant due =
         p->in_flight ? instant_add(p->attempted, p->timing.attempt) : p->next;
-    return instant_min(next, due);
+    return instant_min(pulse_edge(p), due);
 }
 
 struct pulse_plan pulse_step(struct pulse *p, struct instant now)

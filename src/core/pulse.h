@@ -51,6 +51,9 @@ void pulse_sent(struct pulse *p, struct instant now);
 /* The renewal in flight was answered at `now`.  An answer after the deadline changes nothing. */
 void pulse_answered(struct pulse *p, struct instant now, enum pulse_answer answer);
 
+/* The next instant at which the clock alone changes the state: doubt, then the deadline. */
+struct instant pulse_edge(const struct pulse *p);
+
 /* From when on nothing may be believed; INSTANT_NEVER without a session. */
 struct instant pulse_deadline(const struct pulse *p);
 

@@ -504,6 +504,7 @@ enum verdict rules_transfer(struct claim *c, struct facts *f, struct text to, st
     leader->end_cause = CAUSE_TRANSFERRED;
     leader->end_by = by;
     leader->end_reason = to;
+    ret->reason = to;
     tell_to_stop(leader, f, fx);
     touch(c, f, fx);
     assert(claim_check(c));

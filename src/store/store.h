@@ -75,7 +75,7 @@ struct store_write {
 
 /* A decision in the making. */
 struct store_view {
-    struct facts facts; /* facts.token_floor is written back when a record is put */
+    struct facts facts; /* facts.token_floor is written back with a put or delete */
     int count;
     struct store_record in[STORE_KEYS_MAX];
     struct store_write out[STORE_KEYS_MAX];
@@ -131,6 +131,7 @@ typedef bool store_read_fn(void *arg, const struct store_record *record, struct 
 struct store_read {
     struct store_op op;
     const char *prefix;
+    const char *after; /* NULL, or only keys behind this one: a cursor */
     store_read_fn *fn;
     void *arg;
 };

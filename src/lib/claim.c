@@ -1,0 +1,442 @@
+/* lib/claim.c - the life of a claim: asking, waiting, held, lost, leaving (core/phase.h). */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/handle.h"
+#include "os/clock.h"
+
+/* ---- events and standing --------------------------------------------------------------------- */
+
+void claim_note(tenure_claim *c, tenure_event_kind kind, const char *format, ...)
+{
+    unsigned doubt = 1u << TENURE_EVENT_DOUBTFUL;
+    if (kind == TENURE_EVENT_SAFE && (c->pending & doubt)) {
+        c->pending &= ~doubt; /* a doubt that nobody heard of is over */
+        return;
+    }
+    if (c->pending & 1u << TENURE_EVENT_LOST)
+        return; /* the reason of the loss stands */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->reason, sizeof c->reason, format, args);
+    va_end(args);
+    c->pending |= 1u << kind;
+}
+
+/* Publishes for tenure_check() until when the tenure may be believed. */
+static void publish_times(tenure_claim *c)
+{
+    const struct pulse *p = &c->handle->session.pulse;
+    struct instant doubt = instant_add(p->sent, p->timing.doubt);
+    struct instant deadline = instant_min(pulse_deadline(p), c->ends_at);
+    if (c->told)
+        doubt = INSTANT(0); /* told to stop: never safe again */
+    atomic_store(&c->doubt_ms, doubt.ms);
+    atomic_store(&c->deadline_ms, deadline.ms);
+}
+
+/* Ends a held claim for good.  tenure_check() may have been first to see it: then its word stands. */
+static void lose(tenure_claim *c, int code, const char *why)
+{
+    int standing = TENURE_STANDING;
+    atomic_compare_exchange_strong(&c->standing, &standing, code);
+    phase_move(&c->phase, PHASE_LOST);
+    error_set(&c->trouble, atomic_load(&c->standing), "%s: the tenure with token %llu is lost: %s",
+              c->name, (unsigned long long)atomic_load(&c->token), why);
+    claim_note(c, TENURE_EVENT_LOST, "%s", why);
+    c->handle->store->ops->watch_sessions(c->handle->store, c->name, NULL, 0);
+}
+
+void claims_renewed(tenure *t)
+{
+    for (tenure_claim *c = t->claims; c; c = c->next) {
+        if (c->phase == PHASE_HELD)
+            publish_times(c);
+    }
+}
+
+void claims_doubtful(tenure *t, bool on)
+{
+    for (tenure_claim *c = t->claims; c; c = c->next) {
+        if (c->phase != PHASE_HELD)
+            continue;
+        if (on && t->session.trouble.code < 0)
+            claim_note(c, TENURE_EVENT_DOUBTFUL, "no renewal since half the ttl: %s",
+                       t->session.trouble.text);
+        else if (on)
+            claim_note(c, TENURE_EVENT_DOUBTFUL, "no renewal since half the ttl");
+        else
+            claim_note(c, TENURE_EVENT_SAFE, "renewed");
+    }
+}
+
+/* The ticket of a dead session is dead, too: who still waits asks again with a new one. */
+static void ask_anew(tenure_claim *c)
+{
+    if (c->question != QUESTION_NONE && !c->op.op.done)
+        c->handle->store->ops->abandon(c->handle->store, &c->op.op);
+    c->question = QUESTION_NONE;
+    c->id = (struct ticket_id){0, 0};
+    c->asked = false;
+    c->look_due = false;
+    c->look_at = INSTANT(0);
+    if (c->phase == PHASE_WAITING)
+        phase_move(&c->phase, PHASE_ASKING);
+    c->handle->store->ops->watch_sessions(c->handle->store, c->name, NULL, 0);
+}
+
+void claims_lost(tenure *t, const char *why)
+{
+    for (tenure_claim *c = t->claims; c; c = c->next) {
+        if (c->phase == PHASE_HELD)
+            lose(c, TENURE_LOST, why);
+        else if (c->phase == PHASE_WAITING || c->phase == PHASE_ASKING)
+            ask_anew(c);
+    }
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+static void draw_ticket(tenure_claim *c)
+{
+    tenure *t = c->handle;
+    c->id = (struct ticket_id){t->session.id, t->session.next_serial++};
+    snprintf(c->ticket_text, sizeof c->ticket_text, "%llu.%llu", (unsigned long long)c->id.session,
+             (unsigned long long)c->id.serial);
+}
+
+void claim_send(tenure_claim *c, enum claim_question question, struct instant now)
+{
+    tenure *t = c->handle;
+    struct decision *d = &c->decision;
+    d->scratch = &t->scratch;
+    d->id = c->id;
+    d->token = atomic_load(&c->token);
+    switch (question) {
+    case QUESTION_ASK:
+        if (c->id.session == 0)
+            draw_ticket(c);
+        d->rule = DECIDE_ASK;
+        d->ask = (struct ask){
+            .id = c->id,
+            .kind = c->kind,
+            .shared = c->shared,
+            .try_only = c->try_only,
+            .permits = c->permits,
+            .priority = c->priority,
+            .ttl = t->timing.ttl,
+            .as = text_of(t->as),
+            .value = text_of(c->value),
+        };
+        break;
+    case QUESTION_LOOK:
+        d->rule = DECIDE_LOOK;
+        c->look_due = false;
+        break;
+    case QUESTION_LEAVE:
+        d->rule = DECIDE_LEAVE;
+        break;
+    case QUESTION_NONE:
+        return;
+    }
+    c->op = (struct store_update){
+        .count = 1,
+        .key = {c->name},
+        .decide = decision_apply,
+        .arg = d,
+        .look_first = question == QUESTION_LOOK,
+    };
+    c->asked = true;
+    c->question = question;
+    c->sent = now;
+    store_update(t->store, &c->op);
+    if (c->op.op.done)
+        claim_answered(c, clock_now());
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* A reading of the store's clock as one of ours, not later than it is meant: counted from the
+ * moment the question was sent, and shortened by the drift bound. */
+static struct instant our_clock(const tenure_claim *c, struct instant theirs)
+{
+    if (theirs.ms == INSTANT_NEVER.ms)
+        return INSTANT_NEVER;
+    int64_t left = instant_diff(c->decision.now, theirs).ms;
+    return instant_add(c->sent, SPAN(left - (left * TIMING_DRIFT_PERCENT + 99) / 100));
+}
+
+static void note_told(tenure_claim *c)
+{
+    const struct standing *s = &c->decision.standing;
+    if (s->state != TENURE_TICKET_ENDING)
+        return;
+    struct instant ends = our_clock(c, s->until);
+    if (c->told && ends.ms >= c->ends_at.ms)
+        return;
+    c->ends_at = ends;
+    if (!c->told) {
+        c->told = true;
+        claim_note(c, TENURE_EVENT_ASKED_TO_STOP, "%s by %.*s%s%.*s", cause_text(s->cause),
+                   (int)s->by.len, s->by.len ? s->by.at : "", s->reason.len ? ": " : "",
+                   (int)s->reason.len, s->reason.len ? s->reason.at : "");
+    }
+    publish_times(c);
+}
+
+static void take_grant(tenure_claim *c, struct instant now)
+{
+    const struct standing *s = &c->decision.standing;
+    c->look_at = INSTANT_NEVER;
+    if (c->phase == PHASE_HELD) {
+        note_told(c);
+        return;
+    }
+    tenure *t = c->handle;
+    if (!session_is_ready(t) || c->id.session != t->session.id ||
+        instant_reached(now, pulse_deadline(&t->session.pulse)))
+        return; /* granted to a session that is over: never believed */
+    bool waited = c->phase == PHASE_WAITING;
+    phase_move(&c->phase, PHASE_HELD);
+    c->ends_at = INSTANT_NEVER;
+    atomic_store(&c->token, s->token);
+    publish_times(c);
+    atomic_store(&c->standing, TENURE_STANDING);
+    claim_note(c, TENURE_EVENT_GRANTED, "granted with token %llu", (unsigned long long)s->token);
+    if (waited)
+        t->store->ops->watch_sessions(t->store, c->name, NULL, 0);
+    note_told(c);
+}
+
+static void take_place(tenure_claim *c, struct instant now)
+{
+    const struct standing *s = &c->decision.standing;
+    if (c->phase == PHASE_ASKING)
+        phase_move(&c->phase, PHASE_WAITING);
+    c->trouble.code = 0;
+    tenure *t = c->handle;
+    t->store->ops->watch_sessions(t->store, c->name, s->watch, s->watch_count);
+    int64_t left = s->look_at.ms == INSTANT_NEVER.ms
+                       ? INT64_MAX
+                       : instant_diff(c->decision.now, s->look_at).ms;
+    c->look_at = instant_add(now, SPAN(left < 1 ? 1 : left));
+}
+
+static void refuse(tenure_claim *c, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void refuse(tenure_claim *c, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    c->trouble.code = code;
+    vsnprintf(c->trouble.text, sizeof c->trouble.text, format, args);
+    va_end(args);
+    c->refused = true;
+    c->asked = false;
+}
+
+static const char *kind_text(tenure_kind kind)
+{
+    return kind == TENURE_LOCK ? "lock" : kind == TENURE_LEASE ? "lease" : "election";
+}
+
+static void take_conflict(tenure_claim *c)
+{
+    const struct decision *d = &c->decision;
+    if (d->kind != c->kind)
+        refuse(c, TENURE_CONFLICT, "%s is in use as a %s, not as a %s", c->name,
+               kind_text(d->kind), kind_text(c->kind));
+    else
+        refuse(c, TENURE_CONFLICT, "%s is in use with %u permits, not %u: all who ask must agree",
+               c->name, d->permits, c->permits);
+}
+
+/* The ticket is not in the record (any more). */
+static void take_absence(tenure_claim *c)
+{
+    const struct standing *s = &c->decision.standing;
+    if (c->phase == PHASE_HELD) {
+        char why[240];
+        bool told = s->cause >= CAUSE_EVICTED;
+        snprintf(why, sizeof why, "%s%s%.*s%s%.*s",
+                 s->cause == CAUSE_NONE ? "its entry was removed" : cause_text(s->cause),
+                 s->by.len ? " by " : "", (int)s->by.len, s->by.len ? s->by.at : "",
+                 s->reason.len ? ": " : "", (int)s->reason.len, s->reason.len ? s->reason.at : "");
+        lose(c, told ? TENURE_EVICTED : TENURE_LOST, why);
+    } else if (c->phase == PHASE_WAITING) {
+        ask_anew(c); /* taken for dead, or removed behind our back: stand in line again */
+    }
+}
+
+static void take_verdict(tenure_claim *c, enum verdict verdict, struct instant now)
+{
+    const struct standing *s = &c->decision.standing;
+    switch (verdict) {
+    case VERDICT_HELD:
+        take_grant(c, now);
+        break;
+    case VERDICT_WAITING:
+        take_place(c, now);
+        break;
+    case VERDICT_REFUSED:
+        refuse(c, TENURE_HELD, "%s is held by %.*s (token %llu)", c->name, (int)s->as.len,
+               s->as.len ? s->as.at : "", (unsigned long long)s->token);
+        break;
+    case VERDICT_CONFLICT:
+        take_conflict(c);
+        break;
+    case VERDICT_CROWDED:
+        refuse(c, TENURE_CROWDED, "%s has %d tickets: no more can wait", c->name,
+               CLAIM_TICKETS_MAX);
+        break;
+    case VERDICT_DEAD:
+        /* The store's word about the session, which is final. */
+        c->handle->session.pulse.next = now;
+        ask_anew(c);
+        c->look_at = instant_add(now, SPAN(c->handle->timing.attempt.ms / 2));
+        break;
+    case VERDICT_GONE:
+        take_absence(c);
+        break;
+    case VERDICT_DONE:
+        break;
+    }
+}
+
+static void take_error(tenure_claim *c, struct instant now)
+{
+    const tenure_error *e = &c->op.op.error;
+    c->look_at = instant_add(now, SPAN(c->handle->timing.attempt.ms / 2));
+    if (e->code == TENURE_CORRUPT || e->code == TENURE_FOREIGN)
+        error_set(&c->trouble, e->code, "the record of %s cannot be used: %s", c->name,
+                  c->decision.flaw != RECORD_FINE ? record_flaw_text(c->decision.flaw) : e->text);
+    else
+        c->trouble = *e;
+}
+
+void claim_answered(tenure_claim *c, struct instant now)
+{
+    enum claim_question question = c->question;
+    c->question = QUESTION_NONE;
+    if (question == QUESTION_LEAVE) {
+        c->must_leave &= c->op.op.code < 0;
+        return;
+    }
+    if (c->op.op.code < 0)
+        take_error(c, now);
+    else
+        take_verdict(c, (enum verdict)c->op.verdict, now);
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+static void give_up_question(tenure_claim *c, struct instant now)
+{
+    if (c->question == QUESTION_NONE)
+        return;
+    if (!c->op.op.done)
+        c->handle->store->ops->abandon(c->handle->store, &c->op.op);
+    claim_answered(c, now);
+}
+
+/* Whether the clock, or tenure_check() in another thread, has ended it. */
+static void age(tenure_claim *c, struct instant now)
+{
+    if (c->phase != PHASE_HELD)
+        return;
+    bool ended = instant_reached(now, INSTANT(atomic_load(&c->deadline_ms)));
+    if (!ended && atomic_load(&c->standing) == TENURE_STANDING)
+        return;
+    bool evicted = c->told && instant_reached(now, c->ends_at);
+    c->must_leave = true;
+    c->look_at = now;
+    lose(c, evicted ? TENURE_EVICTED : TENURE_LOST,
+         evicted ? "it was told to stop, and did not stop in time"
+                 : "no renewal succeeded before the deadline");
+}
+
+/* Tells the store that the ticket is given up, again and again until it has heard. */
+static struct instant leave_turn(tenure_claim *c, struct instant now)
+{
+    tenure *t = c->handle;
+    if (t->session.id != c->id.session)
+        c->must_leave = false; /* the session is over, and the ticket with it */
+    if (c->must_leave && instant_reached(now, c->look_at)) {
+        c->look_at = instant_add(now, t->timing.attempt);
+        claim_send(c, QUESTION_LEAVE, now);
+    }
+    if (c->must_leave)
+        return c->look_at;
+    if (c->phase == PHASE_LEAVING)
+        claim_free(c);
+    return INSTANT_NEVER;
+}
+
+static struct instant look_turn(tenure_claim *c, struct instant now)
+{
+    bool due = c->look_due || instant_reached(now, c->look_at);
+    if (due && session_is_ready(c->handle))
+        claim_send(c, QUESTION_LOOK, now);
+    struct instant ends = INSTANT_NEVER;
+    if (c->phase == PHASE_HELD)
+        ends = INSTANT(atomic_load(&c->deadline_ms));
+    return instant_min(ends, c->look_at);
+}
+
+static struct instant ask_turn(tenure_claim *c, struct instant now)
+{
+    if (c->refused || !session_is_ready(c->handle))
+        return INSTANT_NEVER; /* the session's turn comes first */
+    if (instant_reached(now, c->look_at))
+        claim_send(c, QUESTION_ASK, now);
+    return c->look_at;
+}
+
+struct instant claim_turn(tenure_claim *c, struct instant now)
+{
+    struct instant give_up = instant_add(c->sent, c->handle->timing.attempt);
+    if (c->question != QUESTION_NONE) {
+        if (c->op.op.done)
+            claim_answered(c, now);
+        else if (instant_reached(now, give_up))
+            give_up_question(c, now);
+        else
+            return give_up;
+    }
+    age(c, now);
+    switch (c->phase) {
+    case PHASE_ASKING:
+        return ask_turn(c, now);
+    case PHASE_WAITING:
+    case PHASE_HELD:
+        return look_turn(c, now);
+    case PHASE_LOST:
+    case PHASE_LEAVING:
+        return leave_turn(c, now);
+    }
+    return INSTANT_NEVER;
+}
+
+tenure_claim *claim_free(tenure_claim *c)
+{
+    tenure *t = c->handle;
+    if (handle_is_ours(t)) {
+        if (c->question != QUESTION_NONE && !c->op.op.done)
+            t->store->ops->abandon(t->store, &c->op.op);
+        if (c->phase == PHASE_WAITING || c->phase == PHASE_LEAVING)
+            t->store->ops->watch_sessions(t->store, c->name, NULL, 0);
+    }
+    if (c->previous)
+        c->previous->next = c->next;
+    else
+        t->claims = c->next;
+    if (c->next)
+        c->next->previous = c->previous;
+    if (t->verified == c)
+        t->verified = c->previous;
+    free(c);
+    return NULL;
+}

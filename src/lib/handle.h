@@ -1,0 +1,195 @@
+/* lib/handle.h - what a handle is made of; shared by the files of src/lib and nobody else.
+ *
+ * One mutex guards all of it but the atomics.  Functions say which they need: "mutex held" is the
+ * rule, and none waits while it holds it except in handle_wait(), which gives it up.
+ *
+ * A handle works in turns (lib/turn.c): replies are taken, hints are turned into looks, what is
+ * due is started, and the timer is set for what comes next.  Blocking calls and the pump are
+ * loops of turns; of several threads in one handle one turns and the others wait for it.
+ */
+#ifndef LIB_HANDLE_H
+#define LIB_HANDLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <tenure/tenure.h>
+
+#include "core/name.h"
+#include "core/phase.h"
+#include "core/pulse.h"
+#include "lib/decision.h"
+#include "store/store.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum session_work {
+    SESSION_RESTS,
+    SESSION_OPENS,
+    SESSION_RENEWS,
+    SESSION_CLOSES,
+};
+
+/* The handle's session: none, or one that is renewed (lib/session.c). */
+struct session {
+    struct pulse pulse;
+    uint64_t id;          /* 0 without a session */
+    uint64_t next_serial; /* of the next ticket */
+    enum session_work work;
+    struct instant sent;  /* when the work in flight was sent */
+    struct instant retry; /* not to be opened before */
+    uint64_t stale;       /* a lost session that the store should be told to forget; 0: none */
+    union {
+        struct store_session_open open;
+        struct store_session_renew renew;
+        struct store_session_close close;
+    } op;
+    tenure_error trouble; /* why the last piece of work failed; code 0 when it did not */
+};
+
+/* What a claim has asked the store and not heard yet. */
+enum claim_question {
+    QUESTION_NONE,
+    QUESTION_ASK,
+    QUESTION_LOOK,
+    QUESTION_LEAVE,
+};
+
+struct tenure_claim {
+    tenure *handle;
+    tenure_claim *next, *previous;
+    char name[NAME_BYTES_MAX + 1];
+    char ticket_text[48];
+    char value[CLAIM_VALUE_BYTES_MAX + 1];
+    uint64_t key_hash;
+    tenure_kind kind;
+    bool shared;
+    uint32_t permits;
+    int32_t priority;
+    bool try_only;
+
+    enum phase phase;
+    struct ticket_id id; /* session 0: no ticket drawn yet */
+    bool asked;          /* the ticket may be known to the store */
+    bool must_leave;     /* lost by the clock: its ticket may still be in the record */
+    bool refused;        /* a try was answered with no, or the question cannot be right */
+    tenure_error trouble; /* why it was refused or lost, or the last thing that went wrong */
+
+    enum claim_question question;
+    struct store_update op;
+    struct decision decision;
+    struct instant sent;    /* when the question was sent */
+    struct instant look_at; /* look again then, on our clock */
+    bool look_due;
+
+    struct instant ends_at; /* told to stop: our clock; else INSTANT_NEVER */
+    bool told;              /* the event was given */
+
+    unsigned pending; /* bit (1 << kind) for each event not fetched yet */
+    char reason[240];
+
+    /* What tenure_check() reads. */
+    _Atomic int standing; /* TENURE_WAITING, TENURE_STANDING, or a code of class lost; final then */
+    _Atomic int64_t deadline_ms;
+    _Atomic int64_t doubt_ms;
+    _Atomic uint64_t token;
+};
+
+struct tenure {
+    pthread_mutex_t mutex;
+    pthread_cond_t turned; /* after each turn of another thread */
+    tenure *next;          /* in the list of all handles, for fork */
+    uint64_t generation;   /* of the process that made it */
+
+    struct store *store;
+    struct timing timing;
+    struct span max_silence;
+    char as[CLAIM_AS_BYTES_MAX + 1];
+
+    struct session session;
+    tenure_claim *claims;
+    tenure_claim *verified;     /* the held claim that was last looked at without a reason */
+    struct claim scratch;       /* for decisions */
+    char sweep_after[NAME_BYTES_MAX + 1];
+
+    int fd, timer_fd;
+    struct instant armed; /* what the timer is set to */
+    bool turning;         /* a thread waits in poll() on behalf of all */
+    bool changed;         /* a hint came since the last tenure_watch() */
+    bool watching;
+
+    bool closing;
+    bool pump_runs;
+    pthread_t pump;
+    _Atomic bool withheld;
+    _Atomic int64_t checkin_ms;
+};
+
+/* ---- open.c -------------------------------------------------------------------------------- */
+
+/* Whether the handle is this process's, not its parent's.  Any thread, no mutex. */
+bool handle_is_ours(const tenure *t);
+
+/* Fills *err (may be NULL) and returns code. */
+int error_set(tenure_error *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int error_copy(tenure_error *err, const tenure_error *from);
+
+/* ---- ask.c: what may be asked --------------------------------------------------------------- */
+
+int name_accept(const char *name, tenure_error *err);
+int text_accept(const char *what, const char *s, size_t max, tenure_error *err);
+
+/* ---- turn.c -------------------------------------------------------------------------------- */
+
+/* Takes the mutex and catches up with what is overdue; returns false for a forked handle. */
+bool handle_enter(tenure *t);
+void handle_leave(tenure *t);
+
+/* Everything that is due now.  Mutex held. */
+void handle_turn(tenure *t);
+
+/* Makes sure that the next turn comes at `next` at the latest.  Mutex held. */
+void handle_arm(tenure *t, struct instant next);
+
+/* Gives up the mutex until a turn was made, at the latest at `until`.  Mutex held before, after. */
+void handle_wait(tenure *t, struct instant until);
+
+/* One update of one record, to its end or to the end of one attempt, which gives TENURE_UNSURE.
+ * Returns the verdict, or a code with *err filled; CORRUPT names the record.  Mutex held. */
+int handle_decide(tenure *t, const char *name, struct decision *d, tenure_error *err);
+
+/* ---- session.c ----------------------------------------------------------------------------- */
+
+/* Whether there is a session that may be asked with. */
+bool session_is_ready(const tenure *t);
+
+/* Takes replies, opens a session when a claim needs one, renews, forgets a lost one.  Returns when
+ * it wants to be called again.  Mutex held. */
+struct instant session_turn(tenure *t, struct instant now);
+
+/* Closes the session within `limit`; claims end with it.  Mutex held. */
+void session_end(tenure *t, struct instant limit);
+
+/* ---- claim.c ------------------------------------------------------------------------------- */
+
+struct instant claim_turn(tenure_claim *c, struct instant now);
+
+/* The session was renewed, is in doubt, or is lost: what its claims are told.  Mutex held. */
+void claims_renewed(tenure *t);
+void claims_doubtful(tenure *t, bool on);
+void claims_lost(tenure *t, const char *why);
+
+/* The question that claim c has asked is done: takes the answer.  Mutex held. */
+void claim_answered(tenure_claim *c, struct instant now);
+
+/* Asks about it now, if nothing is in flight.  Mutex held. */
+void claim_send(tenure_claim *c, enum claim_question question, struct instant now);
+
+/* Frees it and takes it off the handle; returns NULL.  Mutex held. */
+tenure_claim *claim_free(tenure_claim *c);
+
+/* Notes an event for tenure_next_event(). */
+void claim_note(tenure_claim *c, tenure_event_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,342 @@
+/* lib/open.c - a handle's birth and death, where the default store is, and fork. */
+#include <errno.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "lib/handle.h"
+#include "os/clock.h"
+#include "wire/duration.h"
+
+int error_set(tenure_error *err, int code, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        err->code = code;
+        vsnprintf(err->text, sizeof err->text, format, args);
+        va_end(args);
+    }
+    return code;
+}
+
+int error_copy(tenure_error *err, const tenure_error *from)
+{
+    if (err)
+        *err = *from;
+    return from->code;
+}
+
+/* ---- fork ----------------------------------------------------------------------------------- */
+
+/* The one global of the library: all open handles, so that a forked child can let go of what
+ * would keep its parent's sessions alive.  Guarded by `handles.mutex`. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_once_t once;
+    tenure *first;
+    _Atomic uint64_t generation; /* counts forks on the way from the first process */
+} handles = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_ONCE_INIT, NULL, 1};
+
+bool handle_is_ours(const tenure *t)
+{
+    return t->generation == atomic_load_explicit(&handles.generation, memory_order_relaxed);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&handles.mutex);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&handles.mutex);
+}
+
+static void after_fork_in_child(void)
+{
+    atomic_fetch_add(&handles.generation, 1);
+    for (tenure *t = handles.first; t; t = t->next) {
+        t->store->ops->forked(t->store);
+        close(t->fd);
+        close(t->timer_fd);
+    }
+    handles.first = NULL;
+    pthread_mutex_unlock(&handles.mutex);
+}
+
+static void watch_forks(void)
+{
+    /* Fails only without memory; then a forked child keeps the parent's sessions alive. */
+    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static void list_add(tenure *t)
+{
+    pthread_once(&handles.once, watch_forks);
+    pthread_mutex_lock(&handles.mutex);
+    t->generation = atomic_load(&handles.generation);
+    t->next = handles.first;
+    handles.first = t;
+    pthread_mutex_unlock(&handles.mutex);
+}
+
+static void list_remove(tenure *t)
+{
+    pthread_mutex_lock(&handles.mutex);
+    for (tenure **p = &handles.first; *p; p = &(*p)->next) {
+        if (*p == t) {
+            *p = t->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&handles.mutex);
+}
+
+/* ---- where ---------------------------------------------------------------------------------- */
+
+#define URL_BYTES 4200
+
+static int make_directories(char *path, tenure_error *err)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+            int code = errno == EROFS                        ? TENURE_READ_ONLY
+                       : errno == ENOSPC || errno == EDQUOT ? TENURE_NO_SPACE
+                                                             : TENURE_DENIED;
+            return error_set(err, code, "cannot make the directory %s: %s", path, strerror(errno));
+        }
+        *slash = '/';
+    }
+    return 0;
+}
+
+/* The store of the user: XDG_STATE_HOME, else ~/.local/state; /var/lib for root. */
+static int default_url(char url[URL_BYTES], tenure_error *err)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    char path[URL_BYTES - 8];
+    int n;
+    if (geteuid() == 0)
+        n = snprintf(path, sizeof path, "/var/lib/tenure/tenure.db");
+    else if (state && state[0] == '/')
+        n = snprintf(path, sizeof path, "%s/tenure/tenure.db", state);
+    else if (home && home[0] == '/')
+        n = snprintf(path, sizeof path, "%s/.local/state/tenure/tenure.db", home);
+    else
+        return error_set(err, TENURE_INVALID,
+                         "no store is named, and neither XDG_STATE_HOME nor HOME is an absolute "
+                         "path: give one, as in sqlite:/path/to/file");
+    if (n < 0 || (size_t)n >= sizeof path)
+        return error_set(err, TENURE_INVALID, "the path of the state directory is too long");
+    int code = make_directories(path, err);
+    if (code < 0)
+        return code;
+    snprintf(url, URL_BYTES, "sqlite:%s", path);
+    return 0;
+}
+
+static int resolve(const char *where, char url[URL_BYTES], tenure_error *err)
+{
+    const char *source = where ? where : getenv("TENURE_STORE");
+    if (!source || !*source)
+        return where ? error_set(err, TENURE_INVALID, "the store's URL is empty")
+                     : default_url(url, err);
+    if (strlen(source) >= URL_BYTES)
+        return error_set(err, TENURE_INVALID, "the store's URL has more than %d bytes",
+                         URL_BYTES - 1);
+    memcpy(url, source, strlen(source) + 1);
+    return 0;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static int take_as(tenure *t, const char *as, tenure_error *err)
+{
+    char host[65] = "localhost";
+    if (!as) {
+        gethostname(host, sizeof host - 1);
+        snprintf(t->as, sizeof t->as, "%s:%ld", host, (long)getpid());
+        return 0;
+    }
+    struct text text = text_of(as);
+    if (text.len == 0 || text.len > CLAIM_AS_BYTES_MAX || !text_is_clean(text))
+        return error_set(err, TENURE_INVALID,
+                         "\"%.40s\" cannot be a holder's name: 1 to %d bytes of UTF-8 without "
+                         "control characters", as, CLAIM_AS_BYTES_MAX);
+    memcpy(t->as, as, text.len + 1);
+    return 0;
+}
+
+static int take_ttl(tenure *t, int64_t ttl_ms, tenure_error *err)
+{
+    struct span bound;
+    char ttl[DURATION_BYTES], limit[DURATION_BYTES];
+    switch (timing_derive(SPAN(ttl_ms), SPAN(-1), &t->timing, &bound)) {
+    case TIMING_TTL_TOO_SHORT:
+        return error_set(err, TENURE_INVALID, "a TTL of %s is too short: ttl >= %s",
+                         duration_format(SPAN(ttl_ms), ttl), duration_format(bound, limit));
+    case TIMING_TTL_TOO_LONG:
+        return error_set(err, TENURE_INVALID, "a TTL of %s is too long: ttl <= %s",
+                         duration_format(SPAN(ttl_ms), ttl), duration_format(bound, limit));
+    default:
+        return 0; /* the default grace fits every ttl */
+    }
+}
+
+static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
+{
+    if (opt->size != sizeof *opt)
+        return error_set(err, TENURE_INVALID, "tenure_options.size is not sizeof(tenure_options): "
+                                              "use TENURE_OPTIONS_INIT");
+    if (opt->flags & ~(unsigned)TENURE_PUMP)
+        return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x",
+                         opt->flags & ~(unsigned)TENURE_PUMP);
+    if (opt->max_silence_ms < 0)
+        return error_set(err, TENURE_INVALID, "max_silence_ms is negative");
+    int code = take_ttl(t, opt->ttl_ms, err);
+    if (code == 0)
+        code = take_as(t, opt->as, err);
+    t->max_silence = SPAN(opt->max_silence_ms);
+    return code;
+}
+
+/* ---- birth ---------------------------------------------------------------------------------- */
+
+static int add_to_epoll(int epoll, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+    return fd < 0 ? 0 : epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static int make_descriptors(tenure *t, tenure_error *err)
+{
+    t->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    t->fd = epoll_create1(EPOLL_CLOEXEC);
+    t->armed = INSTANT_NEVER;
+    if (t->timer_fd < 0 || t->fd < 0 || add_to_epoll(t->fd, t->timer_fd) != 0 ||
+        add_to_epoll(t->fd, t->store->ops->fd(t->store)) != 0)
+        return error_set(err, TENURE_INTERNAL, "cannot make descriptors: %s", strerror(errno));
+    return 0;
+}
+
+static void make_locks(tenure *t)
+{
+    pthread_condattr_t attr;
+    pthread_mutex_init(&t->mutex, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->turned, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static void *pump_run(void *arg)
+{
+    tenure *t = arg;
+    pthread_mutex_lock(&t->mutex);
+    while (!t->closing)
+        handle_wait(t, INSTANT_NEVER);
+    pthread_mutex_unlock(&t->mutex);
+    return NULL;
+}
+
+static int start_pump(tenure *t, unsigned flags, tenure_error *err)
+{
+    if (!(flags & TENURE_PUMP))
+        return 0;
+    int code = pthread_create(&t->pump, NULL, pump_run, t);
+    if (code != 0)
+        return error_set(err, TENURE_NO_MEMORY, "cannot start the pump: %s", strerror(code));
+    t->pump_runs = true;
+    return 0;
+}
+
+static void destroy(tenure *t)
+{
+    while (t->claims)
+        claim_free(t->claims);
+    if (t->store)
+        t->store->ops->close(t->store);
+    if (handle_is_ours(t)) {
+        if (t->fd >= 0)
+            close(t->fd);
+        if (t->timer_fd >= 0)
+            close(t->timer_fd);
+        pthread_cond_destroy(&t->turned);
+        pthread_mutex_destroy(&t->mutex);
+    }
+    free(t);
+}
+
+EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **ret,
+                       tenure_error *err)
+{
+    const tenure_options defaults = TENURE_OPTIONS_INIT;
+    char url[URL_BYTES];
+    tenure *t = calloc(1, sizeof *t);
+    if (!t)
+        return error_set(err, TENURE_NO_MEMORY, "out of memory");
+    t->fd = t->timer_fd = -1;
+    t->generation = atomic_load(&handles.generation);
+    make_locks(t);
+    atomic_store(&t->checkin_ms, clock_now().ms);
+    int code = take_options(t, opt ? opt : &defaults, err);
+    if (code == 0)
+        code = resolve(where, url, err);
+    if (code == 0) {
+        struct store_options so = {.patience = t->timing.attempt, .create = true};
+        code = store_open(url, &so, &t->store, err);
+    }
+    if (code == 0)
+        code = make_descriptors(t, err);
+    if (code == 0) {
+        list_add(t);
+        code = start_pump(t, opt ? opt->flags : 0, err);
+        if (code < 0)
+            list_remove(t);
+    }
+    if (code < 0) {
+        destroy(t);
+        return code;
+    }
+    *ret = t;
+    return 0;
+}
+
+/* ---- death ---------------------------------------------------------------------------------- */
+
+static void stop_pump(tenure *t)
+{
+    if (!t->pump_runs)
+        return;
+    struct itimerspec now = {.it_value.tv_nsec = 1};
+    t->closing = true;
+    timerfd_settime(t->timer_fd, TFD_TIMER_ABSTIME, &now, NULL);
+    t->armed = INSTANT(0);
+    pthread_mutex_unlock(&t->mutex);
+    pthread_join(t->pump, NULL);
+    pthread_mutex_lock(&t->mutex);
+    t->pump_runs = false;
+}
+
+EXPORT tenure *tenure_close(tenure *t)
+{
+    if (!t)
+        return NULL;
+    if (handle_is_ours(t)) {
+        pthread_mutex_lock(&t->mutex);
+        stop_pump(t);
+        session_end(t, instant_add(clock_now(), t->timing.attempt));
+        pthread_mutex_unlock(&t->mutex);
+        list_remove(t);
+    }
+    destroy(t);
+    return NULL;
+}

@@ -1,0 +1,301 @@
+/* lib/session.c - keeps the one session of a handle alive, and notices its end.
+ *
+ * Deadlines are counted from the moment a renewal is sent (core/pulse.h).  A lost session is
+ * never revived: its claims are told, the store is told to forget it as soon as it can be
+ * reached, and a new one is opened when something is asked for. */
+#include <string.h>
+
+#include "lib/handle.h"
+#include "os/clock.h"
+
+#define SWEEP_RECORDS 32
+#define VERIFY_CLAIMS 16
+
+bool session_is_ready(const tenure *t)
+{
+    const struct pulse *p = &t->session.pulse;
+    return t->session.id != 0 && (p->state == PULSE_SAFE || p->state == PULSE_DOUBTFUL);
+}
+
+static bool is_needed(const tenure *t)
+{
+    for (const tenure_claim *c = t->claims; c; c = c->next) {
+        if (c->phase == PHASE_ASKING && !c->refused)
+            return true;
+    }
+    return false;
+}
+
+/* ---- housekeeping --------------------------------------------------------------------------- */
+
+struct sweep {
+    tenure *t;
+    unsigned left;
+    unsigned found;
+    char name[SWEEP_RECORDS][NAME_BYTES_MAX + 1];
+    bool stopped;
+};
+
+/* Whether settling would change the record: somebody is dead in it, or it is forgotten. */
+static bool is_untidy(struct claim *c, struct facts *f)
+{
+    struct instant until;
+    for (uint32_t i = 0; i < c->ticket_count; i++) {
+        const struct ticket *t = &c->ticket[i];
+        if (t->id.session != 0 && f->liveness(f->oracle, t->id.session, &until) != LIVE)
+            return true;
+        if (instant_reached(f->now, t->until))
+            return true;
+    }
+    struct instant end = instant_add(c->touched, SPAN(DECISION_HISTORY_MS));
+    return c->ticket_count == 0 && instant_reached(f->now, end);
+}
+
+static bool sweep_look(void *arg, const struct store_record *record, struct facts *facts)
+{
+    struct sweep *s = arg;
+    if (s->left == 0) {
+        s->stopped = true;
+        return false;
+    }
+    s->left--;
+    size_t n = strlen(record->key);
+    if (n > NAME_BYTES_MAX)
+        return true;
+    memcpy(s->t->sweep_after, record->key, n + 1);
+    struct claim *c = &s->t->scratch;
+    if (record_decode(record->bytes, record->len, c) == RECORD_FINE && is_untidy(c, facts))
+        memcpy(s->name[s->found++], record->key, n + 1);
+    return true;
+}
+
+/* Walks on through the store by a few records and tidies up what the dead left behind. */
+static void sweep(tenure *t)
+{
+    struct sweep s = {.t = t, .left = SWEEP_RECORDS};
+    char after[NAME_BYTES_MAX + 1];
+    memcpy(after, t->sweep_after, sizeof after);
+    struct store_read op = {.prefix = "", .after = after, .fn = sweep_look, .arg = &s};
+    store_read(t->store, &op);
+    if (!op.op.done)
+        t->store->ops->abandon(t->store, &op.op);
+    if (op.op.code < 0 || !s.stopped)
+        t->sweep_after[0] = '\0'; /* start over */
+    for (unsigned i = 0; i < s.found; i++) {
+        struct decision d = {.scratch = &t->scratch, .rule = DECIDE_SWEEP};
+        if (handle_decide(t, s.name[i], &d, NULL) < 0)
+            return;
+    }
+}
+
+/* Looks at a few held claims without a reason: nothing tells us when a record was taken away. */
+static void verify_some(tenure *t)
+{
+    unsigned left = VERIFY_CLAIMS;
+    tenure_claim *start = t->verified ? t->verified->next : t->claims;
+    tenure_claim *c = start ? start : t->claims;
+    for (tenure_claim *first = c; c && left > 0;) {
+        if (c->phase == PHASE_HELD) {
+            c->look_due = true;
+            left--;
+        }
+        t->verified = c;
+        c = c->next ? c->next : t->claims;
+        if (c == first)
+            break;
+    }
+}
+
+/* ---- the work of a session ------------------------------------------------------------------ */
+
+static void lose(tenure *t, const char *why)
+{
+    struct session *s = &t->session;
+    s->pulse.state = PULSE_LOST;
+    s->stale = s->id;
+    s->id = 0;
+    claims_lost(t, why);
+}
+
+static void opened(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    struct store_session_open *op = &s->op.open;
+    if (op->op.code < 0) {
+        s->trouble = op->op.error;
+        s->retry = instant_add(now, SPAN(t->timing.attempt.ms / 2));
+        return;
+    }
+    s->trouble.code = 0;
+    s->id = op->session;
+    s->next_serial = 1;
+    pulse_start(&s->pulse, &t->timing, s->sent);
+    if (instant_reached(now, pulse_deadline(&s->pulse)))
+        lose(t, "the store took longer than the ttl to open the session");
+}
+
+static void renewed(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    struct store_session_renew *op = &s->op.renew;
+    enum pulse_state before = s->pulse.state;
+    int code = op->op.code;
+    pulse_answered(&s->pulse, now,
+                   code == 0             ? PULSE_RENEWED
+                   : code == TENURE_LOST ? PULSE_DEAD
+                                         : PULSE_SILENT);
+    if (s->pulse.state == PULSE_LOST) {
+        lose(t, code == TENURE_LOST ? "the store says that the session is dead"
+                                    : "no renewal succeeded before the deadline");
+        return;
+    }
+    if (code < 0) {
+        s->trouble = op->op.error;
+        return;
+    }
+    s->trouble.code = 0;
+    claims_renewed(t);
+    if (before == PULSE_DOUBTFUL && s->pulse.state == PULSE_SAFE)
+        claims_doubtful(t, false);
+    if (op->noticed) {
+        for (tenure_claim *c = t->claims; c; c = c->next)
+            c->look_due |= c->phase == PHASE_HELD || c->phase == PHASE_WAITING;
+    }
+    verify_some(t);
+    sweep(t);
+}
+
+static struct store_op *op_of(struct session *s)
+{
+    switch (s->work) {
+    case SESSION_OPENS:
+        return &s->op.open.op;
+    case SESSION_RENEWS:
+        return &s->op.renew.op;
+    case SESSION_CLOSES:
+        return &s->op.close.op;
+    case SESSION_RESTS:
+        break;
+    }
+    return NULL;
+}
+
+/* Takes the reply of the work in flight, if it is there. */
+static void finish(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    struct store_op *op = op_of(s);
+    if (!op || !op->done)
+        return;
+    enum session_work work = s->work;
+    s->work = SESSION_RESTS;
+    if (work == SESSION_OPENS)
+        opened(t, now);
+    else if (work == SESSION_RENEWS)
+        renewed(t, now);
+    else if (op->code == 0)
+        s->stale = 0;
+    else
+        s->retry = instant_add(now, SPAN(t->timing.attempt.ms / 2));
+}
+
+static void start_open(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    s->op.open = (struct store_session_open){.ttl = t->timing.ttl};
+    s->work = SESSION_OPENS;
+    s->sent = now;
+    store_session_open(t->store, &s->op.open);
+}
+
+static void start_close(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    s->op.close = (struct store_session_close){.session = s->stale};
+    s->work = SESSION_CLOSES;
+    s->sent = now;
+    store_session_close(t->store, &s->op.close);
+}
+
+static bool is_withheld(tenure *t, struct instant now)
+{
+    if (atomic_load(&t->withheld))
+        return true;
+    int64_t silent = now.ms - atomic_load(&t->checkin_ms);
+    return t->max_silence.ms > 0 && silent > t->max_silence.ms;
+}
+
+static struct instant pulse_turn(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    struct pulse_plan plan = pulse_step(&s->pulse, now);
+    if (plan.after == PULSE_LOST) {
+        lose(t, "no renewal succeeded before the deadline");
+        return now;
+    }
+    if (plan.before == PULSE_SAFE && plan.after == PULSE_DOUBTFUL)
+        claims_doubtful(t, true);
+    if (plan.abandon && s->work == SESSION_RENEWS) {
+        t->store->ops->abandon(t->store, &s->op.renew.op);
+        s->work = SESSION_RESTS;
+    }
+    if (plan.renew && s->work == SESSION_RESTS) {
+        if (is_withheld(t, now))
+            return instant_min(pulse_edge(&s->pulse),
+                               instant_add(now, SPAN(t->timing.attempt.ms / 2)));
+        s->op.renew = (struct store_session_renew){.session = s->id};
+        s->work = SESSION_RENEWS;
+        pulse_sent(&s->pulse, now);
+        store_session_renew(t->store, &s->op.renew);
+        finish(t, clock_now());
+    }
+    return session_is_ready(t) ? pulse_step(&s->pulse, now).next : now;
+}
+
+struct instant session_turn(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    struct instant give_up = instant_add(s->sent, t->timing.attempt);
+    finish(t, now);
+    if ((s->work == SESSION_OPENS || s->work == SESSION_CLOSES) && instant_reached(now, give_up)) {
+        t->store->ops->abandon(t->store, op_of(s));
+        finish(t, now);
+    }
+    if (session_is_ready(t))
+        return pulse_turn(t, now);
+    if (s->work != SESSION_RESTS)
+        return instant_add(s->sent, t->timing.attempt);
+    bool wanted = s->stale != 0 || is_needed(t);
+    if (!wanted)
+        return INSTANT_NEVER;
+    if (!instant_reached(now, s->retry))
+        return s->retry;
+    if (s->stale != 0)
+        start_close(t, now);
+    else
+        start_open(t, now);
+    finish(t, clock_now());
+    if (session_is_ready(t))
+        return s->pulse.next;
+    return s->work == SESSION_RESTS ? instant_min(s->retry, instant_add(now, SPAN(1)))
+                                    : instant_add(now, t->timing.attempt);
+}
+
+void session_end(tenure *t, struct instant limit)
+{
+    struct session *s = &t->session;
+    struct store_op *op = op_of(s);
+    if (op && !op->done)
+        t->store->ops->abandon(t->store, op);
+    finish(t, clock_now());
+    if (s->id != 0)
+        lose(t, "the handle was closed");
+    if (s->stale == 0)
+        return;
+    start_close(t, clock_now());
+    while (!s->op.close.op.done && !instant_reached(clock_now(), limit))
+        handle_wait(t, limit);
+    if (!s->op.close.op.done)
+        t->store->ops->abandon(t->store, &s->op.close.op);
+    finish(t, clock_now());
+}
