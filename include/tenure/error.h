@@ -8,7 +8,7 @@
  *   lost         it was yours and is not any more; final, only a new grant counts
  *   unsure       the store did not answer: it may or may not have happened (never a no)
  *   unreachable  it did not happen: the store could not be asked
- *   denied       the store answers but will not serve: permission, space, foreign or rolled-back data
+ *   denied       the store answers but will not serve: permission, space, foreign or restored data
  *   misuse       the program asked for something that can never be right
  *   broken       out of memory, or a defect of tenure itself
  */

@@ -91,7 +91,7 @@ const char *duration_format(struct span s, char buf[DURATION_BYTES])
 {
     int64_t ms = s.ms;
     if (ms == INT64_MAX)
-        return strcpy(buf, "never");
+        return memcpy(buf, "never", sizeof "never");
     const char *sign = ms < 0 ? "-" : "";
     uint64_t n = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
     if (n < 1000)

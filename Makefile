@@ -1,0 +1,32 @@
+# The front door.  The build is Meson's (meson.build); BUILD=dir builds elsewhere.
+BUILD ?= build
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@tools/deps
+	@meson setup $(BUILD)
+
+# The demonstration: three schedulers, a crash, a pause, a hand-over, one ledger.
+run: all
+	@BUILD=$(BUILD) examples/invoices/demo
+
+# Everything that can be checked, in three builds; ends with "N passed, N failed".
+test:
+	@tools/deps
+	@tools/test
+
+install: all
+	@meson install -C $(BUILD)
+
+fmt:
+	@clang-format -i $$(find include src guards tests examples docs -name '*.[ch]')
+
+bench: all
+	@BUILD=$(BUILD) bench/run-all
+
+clean:
+	@rm -rf build build-*
+
+.PHONY: all run test install fmt bench clean
