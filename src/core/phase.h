@@ -1,8 +1,8 @@
 /* core/phase.h - the life of one claim as its holder sees it.
  *
- * The only legal moves are in the table of phase.c (docs/states.md is generated from it); a move that
- * is not there is a defect and asserts.  No move leads from LOST to anything but LEAVING: what was
- * lost never heals (P4).
+ * The only legal moves are in the table of phase.c (docs/states.md is generated from it); a move
+ * that is not there is a defect and asserts.  No move leads from LOST to anything but LEAVING:
+ * what was lost never heals (P4).
  */
 #ifndef CORE_PHASE_H
 #define CORE_PHASE_H

@@ -37,7 +37,7 @@ static void publish_times(tenure_claim *c)
     atomic_store(&c->deadline_ms, deadline.ms);
 }
 
-/* Ends a held claim for good.  tenure_check() may have been first to see it: then its word stands. */
+/* Ends a held claim for good.  tenure_check() may have seen it first: then its word stands. */
 static void lose(tenure_claim *c, int code, const char *why)
 {
     int standing = TENURE_STANDING;

@@ -177,7 +177,8 @@ static int transfer(tenure *t, const char *name, const char *to, const char *by,
     if (code == VERDICT_GONE)
         return d.standing.token == 0
                    ? error_set(err, TENURE_NOT_OWNED, "%s has no leader", name)
-                   : error_set(err, TENURE_NOT_OWNED, "no candidate of %s is known as %s", name, to);
+                   : error_set(err, TENURE_NOT_OWNED, "no candidate of %s is known as %s", name,
+                               to);
     if (code < 0)
         return code;
     struct successor s = {

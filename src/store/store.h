@@ -156,7 +156,8 @@ struct store_ops {
 
     /* Hints for this session: a hint as soon as one of `count` sessions ends, until called again
      * for the same key (count 0: no more). */
-    void (*watch_sessions)(struct store *s, const char *key, const uint64_t *session, uint32_t count);
+    void (*watch_sessions)(struct store *s, const char *key, const uint64_t *session,
+                           uint32_t count);
 
     /* Turns hints about every change in the store on or off (observers). */
     int (*watch_all)(struct store *s, bool on, tenure_error *err);
