@@ -101,8 +101,11 @@ static void first_attempt(tenure_claim *c)
     struct instant now = clock_now();
     struct instant give_up = instant_add(now, SPAN(2 * t->timing.attempt.ms));
     struct instant next = INSTANT_NEVER;
-    if (!session_is_ready(t))
+    if (!session_is_ready(t)) {
+        t->session.trouble.code = 0; /* whatever it was before, this is a new attempt */
+        t->session.retry = now;
         next = session_turn(t, now);
+    }
     if (session_is_ready(t))
         next = instant_min(next, claim_turn(c, clock_now()));
     if (session_is_ready(t))
@@ -244,7 +247,7 @@ static int leave(tenure_claim *c, tenure_error *err)
     return code;
 }
 
-static int release(tenure_claim *c, tenure_error *err)
+int claim_release(tenure_claim *c, tenure_error *err)
 {
     claim_turn(c, clock_now()); /* only the clock may have ended it since */
     if (c->phase == PHASE_LOST) {
@@ -266,7 +269,7 @@ EXPORT int tenure_release(tenure_claim *c, tenure_error *err)
     tenure *t = c->handle;
     if (!handle_enter(t))
         return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
-    int code = release(c, err);
+    int code = claim_release(c, err);
     handle_leave(t);
     return code;
 }

@@ -134,10 +134,13 @@ int error_set(tenure_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int error_copy(tenure_error *err, const tenure_error *from);
 
-/* ---- ask.c: what may be asked --------------------------------------------------------------- */
+/* ---- ask.c -------------------------------------------------------------------------------------- */
 
 int name_accept(const char *name, tenure_error *err);
 int text_accept(const char *what, const char *s, size_t max, tenure_error *err);
+
+/* Gives it up within one attempt and frees it; see tenure_release().  Mutex held. */
+int claim_release(tenure_claim *c, tenure_error *err);
 
 /* ---- turn.c -------------------------------------------------------------------------------- */
 

@@ -326,14 +326,32 @@ static void stop_pump(tenure *t)
     t->pump_runs = false;
 }
 
+static tenure_claim *first_to_release(tenure *t)
+{
+    tenure_claim *c = t->claims;
+    while (c && c->phase == PHASE_LEAVING)
+        c = c->next;
+    return c;
+}
+
+/* As far as the time goes; what is left ends with the session. */
+static void release_all(tenure *t, struct instant limit)
+{
+    tenure_claim *c;
+    while ((c = first_to_release(t)) != NULL && !instant_reached(clock_now(), limit))
+        claim_release(c, NULL);
+}
+
 EXPORT tenure *tenure_close(tenure *t)
 {
     if (!t)
         return NULL;
     if (handle_is_ours(t)) {
         pthread_mutex_lock(&t->mutex);
+        struct instant limit = instant_add(clock_now(), t->timing.attempt);
         stop_pump(t);
-        session_end(t, instant_add(clock_now(), t->timing.attempt));
+        release_all(t, limit);
+        session_end(t, limit);
         pthread_mutex_unlock(&t->mutex);
         list_remove(t);
     }

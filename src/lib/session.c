@@ -69,7 +69,8 @@ static bool sweep_look(void *arg, const struct store_record *record, struct fact
     return true;
 }
 
-/* Walks on through the store by a few records and tidies up what the dead left behind. */
+/* Walks on through the store by a few records and tidies up what the dead left behind.  It is
+ * housekeeping within a turn, so it never waits: what is not done at once is given up. */
 static void sweep(tenure *t)
 {
     struct sweep s = {.t = t, .left = SWEEP_RECORDS};
@@ -83,8 +84,11 @@ static void sweep(tenure *t)
         t->sweep_after[0] = '\0'; /* start over */
     for (unsigned i = 0; i < s.found; i++) {
         struct decision d = {.scratch = &t->scratch, .rule = DECIDE_SWEEP};
-        if (handle_decide(t, s.name[i], &d, NULL) < 0)
-            return;
+        struct store_update tidy = {
+            .count = 1, .key = {s.name[i]}, .decide = decision_apply, .arg = &d};
+        store_update(t->store, &tidy);
+        if (!tidy.op.done)
+            t->store->ops->abandon(t->store, &tidy.op);
     }
 }
 
@@ -165,6 +169,21 @@ static void renewed(tenure *t, struct instant now)
     sweep(t);
 }
 
+static void closed(tenure *t, struct instant now)
+{
+    struct session *s = &t->session;
+    const struct store_op *op = &s->op.close.op;
+    s->trouble.code = 0;
+    if (op->code == 0) {
+        s->stale = 0;
+        return;
+    }
+    s->trouble = op->error;
+    s->retry = instant_add(now, SPAN(t->timing.attempt.ms / 2));
+    if (instant_reached(now, instant_add(s->pulse.sent, SPAN(2 * t->timing.ttl.ms))))
+        s->stale = 0; /* by now it has expired without our help */
+}
+
 static struct store_op *op_of(struct session *s)
 {
     switch (s->work) {
@@ -193,10 +212,8 @@ static void finish(tenure *t, struct instant now)
         opened(t, now);
     else if (work == SESSION_RENEWS)
         renewed(t, now);
-    else if (op->code == 0)
-        s->stale = 0;
     else
-        s->retry = instant_add(now, SPAN(t->timing.attempt.ms / 2));
+        closed(t, now);
 }
 
 static void start_open(tenure *t, struct instant now)

@@ -47,21 +47,29 @@ static void take_hints(tenure *t)
     }
 }
 
+static struct instant claims_turn(tenure *t, struct instant now)
+{
+    struct instant next = INSTANT_NEVER;
+    tenure_claim *following;
+    for (tenure_claim *c = t->claims; c; c = following) {
+        following = c->next; /* a claim that has left is freed in its turn */
+        next = instant_min(next, claim_turn(c, now));
+    }
+    return next;
+}
+
 void handle_turn(tenure *t)
 {
     t->store->ops->process(t->store);
     take_hints(t);
-    struct instant now = clock_now();
-    struct instant next = session_turn(t, now);
-    tenure_claim *following;
-    for (tenure_claim *c = t->claims; c; c = following) {
-        following = c->next; /* a claim that has left may be freed in its turn */
-        next = instant_min(next, claim_turn(c, now));
+    struct instant next = session_turn(t, clock_now());
+    next = instant_min(next, claims_turn(t, clock_now()));
+    if (!session_is_ready(t)) { /* a claim may need one now */
+        next = instant_min(next, session_turn(t, clock_now()));
+        if (session_is_ready(t))
+            next = instant_min(next, claims_turn(t, clock_now()));
     }
-    if (t->session.id == 0 || t->session.pulse.state == PULSE_LOST)
-        next = instant_min(next, session_turn(t, now)); /* a claim may need a session now */
-    next = instant_min(next, t->store->ops->due(t->store));
-    arm(t, next);
+    arm(t, instant_min(next, t->store->ops->due(t->store)));
 }
 
 bool handle_enter(tenure *t)
