@@ -1,0 +1,54 @@
+#!/bin/sh
+# tenure.sh [lock|contend|elect|rest|held|cold ...]: tenure on its stores, through the library and the command.
+# BUILD names the build directory (default: ../build), whose tenure and libtenure are measured.
+. "$(dirname "$0")/lib.sh"
+BUILD=$(cd "${BUILD:-$BENCH/../build}" && pwd)
+TENURE=$BUILD/src/cli/tenure
+cc -O2 -Wall -Wextra -I"$BENCH/../include" -o "$BIN/tenure" "$BENCH/tenure.c" "$BUILD/src/lib/libtenure.so" -Wl,-rpath,"$BUILD/src/lib" -pthread
+fresh() { rm -rf "$DATA/t"; mkdir -p "$DATA/t"; echo "sqlite:$DATA/t/bench.db"; }
+P=tenure-sqlite
+if want lock; then
+    U=$(fresh); L "$BIN/tenure" lock $P "$U" 1 "$DUR"
+    U=$(fresh); L "$BIN/tenure" lock $P "$U" 32 "$DUR"
+    U=$(fresh); "$BIN/tenure" check $P "$U"
+fi
+if want contend; then
+    for c in 2 16; do U=$(fresh); "$BIN/tenure" fight $P "$U" $c "$DUR"; done
+    U=$(fresh); HOLD_MS=150 "$BIN/tenure" fight $P "$U" 2 "$DUR"
+fi
+if want elect; then
+    U=$(fresh); "$PY" "$BENCH/probe.py" elect $P elect/kill-library "$TRIALS" "$BIN/tenure" elect "$U"
+    U=$(fresh); "$PY" "$BENCH/probe.py" elect $P elect/kill-command "$TRIALS" "$TENURE" lock --store "$U" elect -- sh -c 'echo LEADER; exec sleep 1000'
+    U=$(fresh); HANG=1 LIMIT=30 "$PY" "$BENCH/probe.py" elect $P hang/ttl-1s 2 "$BIN/tenure" elect "$U" 1000
+fi
+if want rest; then
+    U=$(fresh); "$BIN/tenure" hold $P "$U" 1000 10
+    U=$(fresh); "$BIN/tenure" stand $P "$U" 100 10
+fi
+if want held; then U=$(fresh); "$BIN/tenure" hold $P "$U" 100000 1; fi
+if want cold; then
+    U=$(fresh); export TENURE_STORE="$U"
+    "$PY" - "$TENURE" $P <<'EOF'
+import re, statistics, subprocess, sys, time
+tenure, peer = sys.argv[1:]
+def row(t, m, v): print(f"{peer}\t{t}\t{m}\t{v:.6g}", flush=True)
+started = []
+for _ in range(21):
+    t0 = time.clock_gettime(time.CLOCK_MONOTONIC)
+    out = subprocess.run([tenure, "lock", "cold", "--", "/bin/cat", "/proc/uptime"], capture_output=True)
+    p = subprocess.run([tenure, "lock", "cold", "--", "/bin/sh", "-c", "exec /bin/date +%s%N"], capture_output=True, text=True)
+    w0 = time.time_ns(); q = subprocess.run([tenure, "lock", "cold", "--", "/bin/date", "+%s%N"], capture_output=True, text=True)
+    d0 = time.time_ns(); d = subprocess.run(["/bin/date", "+%s%N"], capture_output=True, text=True)
+    started.append((int(q.stdout) - w0 - (int(d.stdout) - d0)) / 1e6)
+row("cold", "start_ms", statistics.median(started))
+p = subprocess.Popen([tenure, "lock", "cold", "--", "/bin/sh", "-c", "echo go; exec sleep 100"], stdout=subprocess.PIPE, text=True)
+p.stdout.readline()
+def kb(pid, key): return int(re.search(key + r":\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read())[1])
+kids = open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
+row("cold", "idle_MB", kb(p.pid, "Rss") / 1024)
+row("cold", "supervisor_and_guardian_pss_MB", (kb(p.pid, "Pss") + sum(kb(k, "Pss") for k in kids)) / 1024)
+p.terminate(); p.wait()
+EOF
+    row $P cold binary_MB "$(mb "$(stat -Lc %s "$TENURE")")"
+    row $P cold library_MB "$(mb "$(stat -Lc %s "$BUILD/src/lib/libtenure.so")")"
+fi
