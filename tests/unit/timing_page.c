@@ -1,5 +1,5 @@
-/* Executes docs/timing.md: each table after "<!-- executed: NAME -->" must be what the rules do, row
- * by row.  The path of the page is the argument. */
+/* Executes docs/timing.md: each table after "<!-- executed: NAME -->" must be what the rules do,
+ * row by row.  The path of the page is the argument. */
 #include <stdlib.h>
 
 #include "core/pulse.h"
