@@ -55,6 +55,15 @@ bool claim_check(const struct claim *c)
     return all_shared || holders <= c->permits;
 }
 
+bool claim_check_ids(const struct claim *c)
+{
+    for (uint32_t i = 0; i < c->ticket_count; i++) {
+        if (!tickets_are_distinct(c, i))
+            return false;
+    }
+    return claim_check(c);
+}
+
 struct ticket *claim_find(struct claim *c, struct ticket_id id)
 {
     for (uint32_t i = 0; i < c->ticket_count; i++) {

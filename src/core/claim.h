@@ -3,7 +3,8 @@
  * A claim is plain data with borrowed texts: it is decoded from a record, changed by exactly one
  * rule (core/rules.h) and encoded again.  Nothing here owns memory.
  *
- * Invariants, checked by claim_check() before and after every rule:
+ * Invariants, checked by claim_check() before and after every rule, and by
+ * claim_check_ids() when a record is read:
  *   - holders (granted, serving, ending) come first, then those who wait, in order of service;
  *   - a ticket has a token exactly when it holds, and no two are equal;
  *   - every token is at most last_token;
@@ -91,8 +92,11 @@ struct claim {
 /* Makes it a record that was never used.  Does not clear the unused tickets. */
 void claim_clear(struct claim *c);
 
-/* Whether the invariants above hold. */
+/* Whether the invariants above hold; of the ids of those who wait it does not ask. */
 bool claim_check(const struct claim *c);
+
+/* claim_check(), and all ids are unique: for records that come from outside. */
+bool claim_check_ids(const struct claim *c);
 
 static inline bool ticket_id_equal(struct ticket_id a, struct ticket_id b)
 {

@@ -238,7 +238,7 @@ enum record_flaw record_decode(const void *bytes, size_t len, struct claim *c)
         return RECORD_FOREIGN;
     c->kind = (tenure_kind)get_max(&r, TENURE_ELECTION);
     c->permits = (uint32_t)get_max(&r, CLAIM_PERMITS_MAX);
-    c->last_token = get_u64(&r);
+    c->last_token = get_max(&r, INT64_MAX); /* SQL's integers end there, too */
     c->grants = get_u64(&r);
     c->touched = INSTANT(get_i64(&r));
     c->vacant_since = get_instant(&r, c->touched);
@@ -251,7 +251,7 @@ enum record_flaw record_decode(const void *bytes, size_t len, struct claim *c)
         get_past(&r, &c->past[i]);
     if (r.flaw == RECORD_FINE && r.at != r.end)
         r.flaw = RECORD_TRAILING;
-    if (r.flaw == RECORD_FINE && !claim_check(c))
+    if (r.flaw == RECORD_FINE && !claim_check_ids(c))
         r.flaw = RECORD_INVALID;
     return r.flaw;
 }
