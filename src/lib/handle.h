@@ -18,6 +18,7 @@
 #include "core/phase.h"
 #include "core/pulse.h"
 #include "lib/decision.h"
+#include "os/waiter.h"
 #include "store/store.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -111,8 +112,7 @@ struct tenure {
     struct claim scratch;       /* for decisions */
     char sweep_after[NAME_BYTES_MAX + 1];
 
-    int fd, timer_fd;
-    struct instant armed; /* what the timer is set to */
+    struct waiter waiter;
     bool turning;         /* a thread waits in poll() on behalf of all */
     bool changed;         /* a hint came since the last tenure_watch() */
     bool watching;

@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "lib/handle.h"
@@ -64,8 +62,7 @@ static void after_fork_in_child(void)
     atomic_fetch_add(&handles.generation, 1);
     for (tenure *t = handles.first; t; t = t->next) {
         t->store->ops->forked(t->store);
-        close(t->fd);
-        close(t->timer_fd);
+        waiter_close(&t->waiter);
     }
     handles.first = NULL;
     pthread_mutex_unlock(&handles.mutex);
@@ -210,23 +207,6 @@ static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
 
 /* ---- birth ---------------------------------------------------------------------------------- */
 
-static int add_to_epoll(int epoll, int fd)
-{
-    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
-    return fd < 0 ? 0 : epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
-}
-
-static int make_descriptors(tenure *t, tenure_error *err)
-{
-    t->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    t->fd = epoll_create1(EPOLL_CLOEXEC);
-    t->armed = INSTANT_NEVER;
-    if (t->timer_fd < 0 || t->fd < 0 || add_to_epoll(t->fd, t->timer_fd) != 0 ||
-        add_to_epoll(t->fd, t->store->ops->fd(t->store)) != 0)
-        return error_set(err, TENURE_INTERNAL, "cannot make descriptors: %s", strerror(errno));
-    return 0;
-}
-
 static void make_locks(tenure *t)
 {
     pthread_condattr_t attr;
@@ -265,10 +245,7 @@ static void destroy(tenure *t)
     if (t->store)
         t->store->ops->close(t->store);
     if (handle_is_ours(t)) {
-        if (t->fd >= 0)
-            close(t->fd);
-        if (t->timer_fd >= 0)
-            close(t->timer_fd);
+        waiter_close(&t->waiter);
         pthread_cond_destroy(&t->turned);
         pthread_mutex_destroy(&t->mutex);
     }
@@ -283,7 +260,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **re
     tenure *t = calloc(1, sizeof *t);
     if (!t)
         return error_set(err, TENURE_NO_MEMORY, "out of memory");
-    t->fd = t->timer_fd = -1;
+    t->waiter = (struct waiter){-1, -1, INSTANT_NEVER};
     t->generation = atomic_load(&handles.generation);
     make_locks(t);
     atomic_store(&t->checkin_ms, clock_now().ms);
@@ -294,8 +271,8 @@ EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **re
         struct store_options so = {.patience = t->timing.attempt, .create = true};
         code = store_open(url, &so, &t->store, err);
     }
-    if (code == 0)
-        code = make_descriptors(t, err);
+    if (code == 0 && (code = waiter_open(&t->waiter, t->store->ops->fd(t->store))) < 0)
+        code = error_set(err, TENURE_INTERNAL, "cannot make descriptors: %s", strerror(-code));
     if (code == 0) {
         list_add(t);
         code = start_pump(t, opt ? opt->flags : 0, err);
@@ -316,10 +293,8 @@ static void stop_pump(tenure *t)
 {
     if (!t->pump_runs)
         return;
-    struct itimerspec now = {.it_value.tv_nsec = 1};
     t->closing = true;
-    timerfd_settime(t->timer_fd, TFD_TIMER_ABSTIME, &now, NULL);
-    t->armed = INSTANT(0);
+    waiter_arm(&t->waiter, INSTANT(0)); /* wakes it up */
     pthread_mutex_unlock(&t->mutex);
     pthread_join(t->pump, NULL);
     pthread_mutex_lock(&t->mutex);

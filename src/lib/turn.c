@@ -1,34 +1,16 @@
 /* lib/turn.c - one turn of a handle, waiting for the next, and the pump. */
-#include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "lib/handle.h"
 #include "os/clock.h"
 
 /* ---- turning -------------------------------------------------------------------------------- */
 
-static void arm(tenure *t, struct instant next)
-{
-    if (next.ms == t->armed.ms)
-        return;
-    struct itimerspec spec = {0};
-    if (next.ms != INSTANT_NEVER.ms) {
-        int64_t ms = next.ms > 0 ? next.ms : 1;
-        spec.it_value.tv_sec = ms / 1000;
-        spec.it_value.tv_nsec = ms % 1000 * 1000000;
-    }
-    if (timerfd_settime(t->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) == 0)
-        t->armed = next;
-}
-
 void handle_arm(tenure *t, struct instant next)
 {
-    if (next.ms < t->armed.ms)
-        arm(t, next);
+    if (next.ms < t->waiter.armed.ms)
+        waiter_arm(&t->waiter, next);
 }
 
 static void take_hints(tenure *t)
@@ -69,7 +51,7 @@ void handle_turn(tenure *t)
         if (session_is_ready(t))
             next = instant_min(next, claims_turn(t, clock_now()));
     }
-    arm(t, instant_min(next, t->store->ops->due(t->store)));
+    waiter_arm(&t->waiter, instant_min(next, t->store->ops->due(t->store)));
 }
 
 bool handle_enter(tenure *t)
@@ -77,7 +59,7 @@ bool handle_enter(tenure *t)
     if (!handle_is_ours(t))
         return false;
     pthread_mutex_lock(&t->mutex);
-    if (session_is_ready(t) && instant_reached(clock_now(), t->armed))
+    if (session_is_ready(t) && instant_reached(clock_now(), t->waiter.armed))
         handle_turn(t);
     return true;
 }
@@ -89,28 +71,13 @@ void handle_leave(tenure *t)
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-static void drain_timer(tenure *t)
-{
-    uint64_t expirations;
-    ssize_t n = read(t->timer_fd, &expirations, sizeof expirations);
-    if (n > 0)
-        t->armed = INSTANT_NEVER; /* it has fired: whatever is next is armed anew */
-}
-
-static int milliseconds_until(struct instant until)
-{
-    if (until.ms == INSTANT_NEVER.ms)
-        return -1;
-    int64_t left = instant_diff(clock_now(), until).ms;
-    return left <= 0 ? 0 : left > 3600000 ? 3600000 : (int)left + 1;
-}
-
-static void wait_for_other(tenure *t, int ms)
+/* Another thread is in poll(): it turns for us, too. */
+static void wait_for_other(tenure *t, struct instant until)
 {
     struct timespec end;
+    int64_t ms = instant_diff(clock_now(), until).ms;
+    ms = ms < 0 ? 0 : ms > 3600000 ? 3600000 : ms + 1;
     clock_gettime(CLOCK_MONOTONIC, &end);
-    if (ms < 0)
-        ms = 3600000;
     end.tv_sec += ms / 1000;
     end.tv_nsec += ms % 1000 * 1000000L;
     if (end.tv_nsec >= 1000000000L) {
@@ -122,19 +89,17 @@ static void wait_for_other(tenure *t, int ms)
 
 void handle_wait(tenure *t, struct instant until)
 {
-    int ms = milliseconds_until(until);
     if (t->turning) {
-        wait_for_other(t, ms);
+        wait_for_other(t, until);
         return;
     }
-    struct pollfd p = {.fd = t->fd, .events = POLLIN};
     t->turning = true;
     pthread_mutex_unlock(&t->mutex);
-    int n = poll(&p, 1, ms);
+    bool readable = waiter_wait(&t->waiter, until);
     pthread_mutex_lock(&t->mutex);
     t->turning = false;
-    if (n > 0)
-        drain_timer(t);
+    if (readable)
+        waiter_drain(&t->waiter);
     handle_turn(t);
     pthread_cond_broadcast(&t->turned);
 }
@@ -143,7 +108,7 @@ void handle_wait(tenure *t, struct instant until)
 
 EXPORT int tenure_fd(const tenure *t)
 {
-    return t->fd;
+    return t->waiter.fd;
 }
 
 EXPORT int tenure_process(tenure *t)
@@ -151,7 +116,7 @@ EXPORT int tenure_process(tenure *t)
     if (!handle_is_ours(t))
         return TENURE_FORKED;
     pthread_mutex_lock(&t->mutex);
-    drain_timer(t);
+    waiter_drain(&t->waiter);
     handle_turn(t);
     pthread_cond_broadcast(&t->turned);
     pthread_mutex_unlock(&t->mutex);

@@ -1,0 +1,32 @@
+/* os/waiter.h - one descriptor for life, and waiting on it.
+ *
+ * An epoll descriptor that nests whatever the store has and a timer on CLOCK_BOOTTIME, so that it
+ * becomes readable when there is work or a deadline, also after suspend, in any foreign event
+ * loop.  Not thread-safe but for waiter_wait(), which touches nothing that the others change.
+ */
+#ifndef OS_WAITER_H
+#define OS_WAITER_H
+
+#include "core/time.h"
+
+struct waiter {
+    int fd; /* readable when something is to be done */
+    int timer_fd;
+    struct instant armed; /* INSTANT_NEVER when the timer is off, or has fired */
+};
+
+/* Makes one that also watches `nested` (-1: nothing).  Returns 0, or a negative errno; then there
+ * is nothing to close. */
+int waiter_open(struct waiter *w, int nested);
+void waiter_close(struct waiter *w);
+
+/* Sets the timer to `when`, whatever it was. */
+void waiter_arm(struct waiter *w, struct instant when);
+
+/* Waits until it is readable or `until` has come; says whether it is readable. */
+bool waiter_wait(const struct waiter *w, struct instant until);
+
+/* Takes note of a timer that has fired. */
+void waiter_drain(struct waiter *w);
+
+#endif
