@@ -1,0 +1,305 @@
+#include "supervisor/guardian.h"
+
+#include "os/clock.h"
+#include "os/tree.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    RETRY_FIRST_MS = 2, /* between killing passes: SIGKILL needs a moment on a busy machine */
+    RETRY_LAST_MS = 100,
+    STUCK_AFTER_MS = 1000, /* SIGKILL that has no effect for so long is worth a report */
+};
+
+enum guardian_state {
+    STARTING,  /* forked, exec not yet confirmed */
+    RUNNING,   /* the command runs */
+    STOPPING,  /* the tree was told to stop */
+    LEFTOVERS, /* the command ended, what it left was told to stop */
+    KILLING,   /* SIGKILL until the tree is gone */
+};
+
+struct guardian {
+    const struct guardian_orders *orders;
+    struct leash *leash;
+    enum guardian_state state;
+    struct tree tree;
+    int timer, child_signal, exec_report;
+    pid_t command;
+    bool command_ended, alone; /* alone: the supervisor is dead */
+    int exec_error;
+    struct instant limit; /* LEFTOVERS: when patience ends */
+    struct instant killing_since, retry_at;
+    int64_t retry_ms;
+    bool stuck_reported, forced;
+};
+
+static void tell(struct guardian *g, struct report report)
+{
+    ssize_t n;
+    do
+        n = send(g->orders->supervisor, &report, sizeof report, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    (void)n; /* a supervisor that does not read is dead, or has its own eyes on the tree */
+}
+
+static _Noreturn void fail(struct guardian *g, int error)
+{
+    tell(g, (struct report){.kind = REPORT_FAILED, .value = error});
+    _exit(0);
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Closes everything but what the guardian works with: the store's files, the program's sockets,
+ * and the descriptors that the user meant for the command. */
+static void close_others(const struct guardian *g)
+{
+    const struct cgroup *group = g->orders->spawn.cgroup;
+    int keep[] = {STDERR_FILENO,  g->orders->supervisor, g->orders->lifeline, g->timer,
+                  g->child_signal, g->exec_report,       g->tree.proc,        group->parent,
+                  group->fd,       group->kill};
+    size_t n = sizeof keep / sizeof *keep;
+    qsort(keep, n, sizeof *keep, compare_ints);
+    for (size_t i = 0; i < n; i++) {
+        if (keep[i] < STDERR_FILENO)
+            continue;
+        unsigned first = (unsigned)keep[i] + 1;
+        unsigned last = i + 1 < n ? (unsigned)keep[i + 1] : ~0U;
+        if (i + 1 < n && last > 0)
+            last--;
+        if (first <= last)
+            close_range(first, last, 0);
+    }
+}
+
+/* ---- starting ----------------------------------------------------------------------------- */
+
+static int prepare(struct guardian *g)
+{
+    /* Not "tenure": `pkill -9 tenure` shall not kill both of us at once. */
+    prctl(PR_SET_NAME, "guardian");
+    close(g->orders->supervisor_end);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return -errno;
+    signal(SIGCHLD, SIG_DFL);
+    sigset_t children;
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    g->child_signal = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
+    g->timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (g->child_signal < 0 || g->timer < 0)
+        return -errno;
+    int rc = tree_open(&g->tree);
+    if (rc < 0)
+        return rc;
+    return spawn_start(&g->orders->spawn, &g->command, &g->exec_report);
+}
+
+static void read_exec_report(struct guardian *g)
+{
+    int rc = spawn_report(g->exec_report);
+    close(g->exec_report);
+    g->exec_report = -1;
+    if (rc < 0) {
+        g->exec_error = -rc;
+        return;
+    }
+    if (g->state == STARTING)
+        g->state = RUNNING;
+    tell(g, (struct report){.kind = REPORT_STARTED, .value = g->command});
+}
+
+/* ---- ending ------------------------------------------------------------------------------- */
+
+/* Reaps all that ended.  True when no child is left, and with it no tree: see os/tree.h. */
+static bool reap(struct guardian *g)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid == 0)
+            return false;
+        if (pid < 0) {
+            if (errno == EINTR)
+                continue;
+            return true;
+        }
+        if (pid == g->command) {
+            g->command_ended = true;
+            leash_note_end(g->leash, status, g->state == STARTING || g->state == RUNNING);
+        }
+    }
+}
+
+/* Counts the tree, and tells it to stop. */
+static size_t tell_tree(struct guardian *g, bool aloud)
+{
+    struct tree_tally tally = {0};
+    if (tree_scan(&g->tree, getpid(), NULL, &tally) == 0 && aloud)
+        tree_signal(&g->tree, g->orders->stop_signal, &tally);
+    return tally.live;
+}
+
+static void start_stopping(struct guardian *g)
+{
+    g->state = STOPPING;
+    if (leash_claim_telling(g->leash))
+        tell_tree(g, true);
+    tell(g, (struct report){.kind = REPORT_STOPPING});
+}
+
+static void start_leftovers(struct guardian *g, struct instant now)
+{
+    size_t count = tell_tree(g, g->state != STOPPING); /* once is enough */
+    g->state = LEFTOVERS;
+    g->limit = instant_add(now, g->orders->leftover_grace);
+    tell(g, (struct report){.kind = REPORT_LEFTOVERS, .count = count});
+}
+
+static void start_killing(struct guardian *g, struct instant now)
+{
+    g->state = KILLING;
+    g->killing_since = g->retry_at = now;
+    g->retry_ms = RETRY_FIRST_MS;
+    g->forced = true;
+}
+
+/* One pass.  The group first, it is one call; the walk when that was not the end of it. */
+static void kill_pass(struct guardian *g, struct instant now)
+{
+    const struct cgroup *group = g->orders->spawn.cgroup;
+    bool by_group = cgroup_exists(group) && cgroup_kill(group) == 0;
+    bool first = g->retry_ms == RETRY_FIRST_MS;
+    struct tree_tally tally = {0};
+    if (!by_group || !first)
+        (void)tree_kill(&g->tree, getpid(), NULL, &tally); /* failed: the next pass tries again */
+    if (!g->stuck_reported && tally.live > 0 &&
+        instant_reached(now, instant_add(g->killing_since, SPAN(STUCK_AFTER_MS)))) {
+        g->stuck_reported = true;
+        tell(g, (struct report){
+            .kind = REPORT_STUCK, .value = tally.live_pid, .count = tally.live});
+    }
+    g->retry_at = instant_add(clock_now(), SPAN(g->retry_ms));
+    g->retry_ms = g->retry_ms * 2 < RETRY_LAST_MS ? g->retry_ms * 2 : RETRY_LAST_MS;
+}
+
+static _Noreturn void finish(struct guardian *g)
+{
+    int rc = cgroup_remove(g->orders->spawn.cgroup);
+    (void)rc; /* the supervisor, or the next one, tries again */
+    if (g->exec_report >= 0)
+        read_exec_report(g);
+    if (g->exec_error)
+        fail(g, g->exec_error);
+    tell(g, (struct report){.kind = REPORT_GONE, .forced = g->forced});
+    _exit(0); /* lets go of the lifeline */
+}
+
+/* ---- the loop ----------------------------------------------------------------------------- */
+
+/* Moves on to what is due. */
+static void step(struct guardian *g, struct instant now)
+{
+    struct instant kill_at = leash_kill_at(g->leash);
+    if (g->state != KILLING &&
+        (g->alone || instant_reached(now, kill_at) ||
+         (g->state == LEFTOVERS && instant_reached(now, g->limit))))
+        start_killing(g, now);
+    if ((g->state == STARTING || g->state == RUNNING) &&
+        instant_reached(now, leash_stop_at(g->leash)))
+        start_stopping(g);
+    if (g->command_ended && g->state != LEFTOVERS && g->state != KILLING)
+        start_leftovers(g, now);
+    if (g->state == KILLING && instant_reached(now, g->retry_at))
+        kill_pass(g, now);
+}
+
+static struct instant next_due(struct guardian *g)
+{
+    if (g->state == KILLING)
+        return g->retry_at;
+    struct instant due = leash_kill_at(g->leash);
+    if (g->state == LEFTOVERS)
+        due = instant_min(due, g->limit);
+    if (g->state == STARTING || g->state == RUNNING)
+        due = instant_min(due, leash_stop_at(g->leash));
+    return due;
+}
+
+static void arm(struct guardian *g, struct instant when)
+{
+    struct itimerspec spec = {0};
+    if (when.ms != INT64_MAX) {
+        int64_t ms = when.ms > 0 ? when.ms : 1; /* 0 would disarm it */
+        spec.it_value.tv_sec = ms / 1000;
+        spec.it_value.tv_nsec = ms % 1000 * 1000000;
+    }
+    if (timerfd_settime(g->timer, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
+        abort(); /* cannot be: both arguments are ours */
+}
+
+static void drain(int fd)
+{
+    char buf[1024];
+    while (read(fd, buf, sizeof buf) > 0)
+        continue;
+}
+
+static void listen_to_supervisor(struct guardian *g)
+{
+    char wake[16];
+    for (;;) {
+        ssize_t n = recv(g->orders->supervisor, wake, sizeof wake, MSG_DONTWAIT);
+        if (n > 0)
+            continue; /* a deadline moved closer: step() reads the leash */
+        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            g->alone = true;
+        return;
+    }
+}
+
+void guardian_run(const struct guardian_orders *orders)
+{
+    struct guardian g = {
+        .orders = orders, .leash = orders->leash, .timer = -1, .child_signal = -1,
+        .exec_report = -1, .tree = {.proc = -1},
+    };
+    int rc = prepare(&g);
+    if (rc < 0)
+        fail(&g, -rc);
+    atomic_store(&g.leash->command, g.command);
+    close_others(&g);
+    setsid(); /* cannot fail: the child of a fork leads no group */
+    for (;;) {
+        arm(&g, next_due(&g));
+        struct pollfd fds[] = {
+            {.fd = g.alone ? -1 : orders->supervisor, .events = POLLIN},
+            {.fd = g.child_signal, .events = POLLIN},
+            {.fd = g.timer, .events = POLLIN},
+            {.fd = g.exec_report, .events = POLLIN},
+        };
+        int ready = poll(fds, sizeof fds / sizeof *fds, -1);
+        if (ready > 0 && fds[3].revents)
+            read_exec_report(&g);
+        if (ready > 0 && fds[0].revents)
+            listen_to_supervisor(&g);
+        drain(g.child_signal);
+        drain(g.timer);
+        if (reap(&g))
+            finish(&g);
+        step(&g, clock_now());
+    }
+}

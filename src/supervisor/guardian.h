@@ -1,0 +1,50 @@
+/* supervisor/guardian.h - the process that stands between the supervisor and the command.
+ *
+ * The guardian is the parent of the command and the subreaper of its whole tree.  It has its own
+ * timer, so the tree is ended at the deadline when the supervisor is stopped, and at once when
+ * the supervisor dies.  It holds the lifeline until the tree is gone, so the store lets nobody
+ * else in before.  It talks to nobody else, allocates nothing, and never trusts the supervisor to
+ * be alive: what it needs is in the leash.
+ *
+ * It leaves the session and process group of the command: what is sent to the terminal's group,
+ * or by `kill -9 -GROUP`, `timeout` and shells, must not take the guardian along.
+ */
+#ifndef SUPERVISOR_GUARDIAN_H
+#define SUPERVISOR_GUARDIAN_H
+
+#include "os/spawn.h"
+#include "supervisor/leash.h"
+
+#include <stddef.h>
+
+/* What the guardian tells, one datagram each. */
+enum report_kind {
+    REPORT_STARTED = 1, /* the command runs */
+    REPORT_FAILED,      /* it could not be run: value is the errno.  The last report */
+    REPORT_STOPPING,    /* the tree was told to stop */
+    REPORT_LEFTOVERS,   /* the command ended, `count` processes are left */
+    REPORT_STUCK,       /* value: a process that SIGKILL did not end; count of them */
+    REPORT_GONE,        /* the tree is gone; how the command ended is in the leash.  The last */
+};
+
+struct report {
+    enum report_kind kind;
+    int value;
+    size_t count;
+    bool forced; /* GONE: SIGKILL was used on the tree */
+};
+
+struct guardian_orders {
+    struct spawn spawn;
+    struct leash *leash;
+    int supervisor;     /* our end of the socket pair: its end of file is the supervisor's death */
+    int supervisor_end; /* the other end, to be closed in the guardian */
+    int lifeline;       /* -1: none */
+    int stop_signal;
+    struct span leftover_grace;
+};
+
+/* The life of the guardian, in a child just forked with all signals blocked.  Does not return. */
+_Noreturn void guardian_run(const struct guardian_orders *orders);
+
+#endif

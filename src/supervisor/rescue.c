@@ -1,0 +1,116 @@
+#include "supervisor/rescue.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SKIP_MAX = 256 };
+
+/* Without any child the scan of the machine is saved: the common case. */
+static bool has_children(void)
+{
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) == 0 ||
+           errno != ECHILD;
+}
+
+static int note_strangers(struct rescue *r)
+{
+    struct tree_tally tally;
+    int rc = tree_scan(&r->tree, getpid(), NULL, &tally);
+    if (rc < 0)
+        return rc;
+    r->strangers = calloc(tally.count + 1, sizeof *r->strangers);
+    if (!r->strangers)
+        return -ENOMEM;
+    for (size_t i = 0; i < r->tree.now.count; i++) {
+        const struct process *p = &r->tree.now.at[i];
+        if (p->inside && p->parent == getpid())
+            r->strangers[r->stranger_count++] = p->id;
+    }
+    return 0;
+}
+
+int rescue_open(struct rescue *ret)
+{
+    struct rescue r = {0};
+    int rc = tree_open(&r.tree);
+    if (rc < 0)
+        return rc;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        rc = -errno;
+    if (rc == 0 && has_children())
+        rc = note_strangers(&r);
+    if (rc < 0) {
+        rescue_close(&r);
+        return rc;
+    }
+    *ret = r;
+    return 0;
+}
+
+void rescue_close(struct rescue *r)
+{
+    tree_close(&r->tree);
+    free(r->strangers);
+    r->strangers = NULL;
+    r->stranger_count = 0;
+}
+
+void rescue_tell(struct rescue *r, pid_t guardian, int signo)
+{
+    struct tree_tally tally;
+    if (tree_scan(&r->tree, guardian, NULL, &tally) == 0)
+        tree_signal(&r->tree, signo, &tally);
+}
+
+void rescue_kill_below(struct rescue *r, pid_t guardian, const struct cgroup *group,
+                       struct tree_tally *ret)
+{
+    int rc = cgroup_kill(group);
+    (void)rc; /* the walk does without */
+    struct tree_tally tally = {.live = 1}; /* when nothing can be seen, somebody may be there */
+    rc = tree_kill(&r->tree, guardian, NULL, &tally);
+    (void)rc;
+    *ret = tally;
+}
+
+/* Reaps the zombies among our own new children. */
+static void reap_orphans(struct rescue *r, struct leash *leash)
+{
+    for (size_t i = 0; i < r->tree.now.count; i++) {
+        const struct process *p = &r->tree.now.at[i];
+        if (!p->inside || p->parent != getpid())
+            continue;
+        int status;
+        if (waitpid(p->id.pid, &status, WNOHANG) == p->id.pid &&
+            p->id.pid == atomic_load(&leash->command))
+            leash_note_end(leash, status, false);
+    }
+}
+
+bool rescue_kill_orphans(struct rescue *r, const struct tree_skip *others,
+                         const struct cgroup *group, struct leash *leash)
+{
+    struct process_id skipped[SKIP_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < others->count && n < SKIP_MAX; i++)
+        skipped[n++] = others->at[i];
+    for (size_t i = 0; i < r->stranger_count && n < SKIP_MAX; i++)
+        skipped[n++] = r->strangers[i];
+    const struct tree_skip skip = {.at = skipped, .count = n};
+
+    int rc = cgroup_kill(group);
+    (void)rc; /* the walk does without */
+    struct tree_tally tally = {0};
+    if (tree_kill(&r->tree, getpid(), &skip, &tally) < 0)
+        return false;
+    reap_orphans(r, leash);
+    r->clear_scans = tally.count == 0 ? r->clear_scans + 1 : 0;
+    /* No child at all is proof; beside strangers, two scans must agree. */
+    return !has_children() || r->clear_scans >= 2;
+}

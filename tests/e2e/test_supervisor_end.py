@@ -1,0 +1,296 @@
+"""P12 and P7: when nothing of a command's tree may be alive any more, nothing is."""
+import os
+import signal
+import time
+
+import pytest
+
+# Fixtures are used by the names of arguments.
+from supervised import nothing_is_left, run, tree, victim, ways  # noqa: F401
+from supervised import LONG, VICTIM, boottime_ms, stat_fields
+
+
+def end_of(run):
+    at, values = run.wait_event("ended")
+    return at, values
+
+
+# ---- the deadline --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps, count", [
+    ("t", 1), ("tc", 2), ("tccc", 4), ("tcd", 3), ("tdc", 3), ("tcgd", 3), ("tcs", 2),
+    ("tcxc", 4), ("tcz", 2), ("tf60", 61),
+])
+def test_a_tree_that_ignores_term_is_gone_before_the_deadline(victim, tree, ways, steps, count):
+    run = victim([*ways, "--stop-in", "300", "--kill-in", "400"], steps)
+    tree.wait_count(count)
+    at, values = end_of(run)
+    assert tree.alive() == 0
+    assert values["cause"] == "deadline" and values["forced"] == "1"
+    assert run.wait() == 81
+    begin = run.events()[0][0]
+    assert 400 <= at - begin <= 400 + 250
+
+
+def test_a_tree_that_obeys_ends_at_the_stop(victim, tree, ways):
+    run = victim([*ways, "--stop-in", "150", "--kill-in", "10000"], "ccdc")
+    tree.wait_count(4)
+    at, values = end_of(run)
+    assert values["cause"] == "deadline" and values["forced"] == "0"
+    assert at - run.events()[0][0] < 2000
+    assert tree.alive() == 0
+    assert run.wait() == 81
+
+
+def test_the_stop_signal_is_the_one_that_was_chosen(run, ways):
+    code = run([*ways, "--stop-in", "200", "--kill-in", "10000", "--signal",
+                str(int(signal.SIGUSR1))],
+               ["sh", "-c", "trap 'echo usr1; exit 5' USR1; while :; do sleep 0.01; done"])
+    out, _ = code.process.communicate(timeout=LONG)
+    assert out == b"usr1\n"
+    assert end_of(code)[1]["cause"] == "deadline"
+
+
+def test_a_stopped_process_gets_to_see_the_stop_signal(run, ways):
+    one = run([*ways, "--stop-in", "200", "--kill-in", "10000"],
+              ["sh", "-c", "trap 'echo seen; exit 0' TERM; kill -STOP $$;"
+               " while :; do sleep 0.01; done"])
+    out, _ = one.process.communicate(timeout=LONG)
+    assert out == b"seen\n"
+
+
+def test_renewals_carry_the_tree_past_its_first_deadline(run, ways):
+    one = run([*ways, "--stop-in", "200", "--kill-in", "250", "--renew-for", "5000"],
+              ["sleep", "0.8"])
+    assert one.wait() == 0
+    assert end_of(one)[1]["cause"] == "itself"
+
+
+def test_when_renewals_end_the_last_deadline_counts(victim, tree, ways):
+    run = victim([*ways, "--stop-in", "200", "--kill-in", "250", "--renew-for", "500"], "tc")
+    at, _ = end_of(run)
+    assert 700 <= at - run.events()[0][0] <= 1100
+    assert tree.alive() == 0
+
+
+def test_asked_to_stop_it_stops_at_once(victim, tree, ways):
+    run = victim([*ways, "--ask-in", "150", "--ask-kill-in", "10000"], "cd")
+    asked, _ = run.wait_event("asked")
+    at, values = end_of(run)
+    assert values["cause"] == "asked" and values["forced"] == "0"
+    assert at - asked < 1000
+    assert tree.alive() == 0
+    assert run.wait() == 128 + signal.SIGTERM
+
+
+def test_asked_to_stop_and_ignoring_it_it_is_killed_at_the_limit(victim, tree, ways):
+    run = victim([*ways, "--ask-in", "150", "--ask-kill-in", "200"], "tcd")
+    asked, _ = run.wait_event("asked")
+    at, values = end_of(run)
+    assert values["cause"] == "asked" and values["forced"] == "1"
+    assert 200 <= at - asked <= 600
+    assert tree.alive() == 0
+
+
+@pytest.mark.parametrize("steps, count", [("tb500", 100), ("tr30", 1)])
+def test_a_tree_that_forks_without_end_is_ended(victim, tree, ways, steps, count):
+    run = victim([*ways, "--stop-in", "400", "--kill-in", "450", "--margin", "300"], steps)
+    tree.wait_count(count)
+    at, _ = end_of(run)
+    assert tree.alive() == 0
+    assert at - run.events()[0][0] < 450 + 1500
+    assert run.wait() == 81
+
+
+# ---- death of one of the two ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps, count", [("tc", 2), ("tcd", 3), ("tcdgc", 4), ("tcs", 2)])
+def test_a_killed_supervisor_takes_its_tree_along(victim, tree, ways, steps, count):
+    run = victim(ways, steps)
+    tree.wait_count(count)
+    at = boottime_ms()
+    os.kill(run.pid, signal.SIGKILL)
+    assert tree.wait_gone() - at < 500
+
+
+@pytest.mark.parametrize("steps, count", [("tc", 2), ("tcd", 3), ("tcdgc", 4), ("tcs", 2)])
+def test_a_killed_guardian_takes_its_tree_along(victim, tree, ways, steps, count):
+    run = victim(ways, steps)
+    tree.wait_count(count)
+    at = boottime_ms()
+    os.kill(run.guardian(), signal.SIGKILL)
+    ended, values = end_of(run)
+    assert values["cause"] == "guardian"
+    assert values["status"] == str(128 + signal.SIGKILL)
+    assert ended - at < 500
+    assert tree.alive() == 0
+    assert run.wait() == 128 + signal.SIGKILL
+
+
+def test_a_stopped_supervisor_does_not_keep_the_tree_past_the_deadline(victim, tree, ways):
+    run = victim([*ways, "--stop-in", "300", "--kill-in", "400"], "tcd")
+    tree.wait_count(3)
+    os.kill(run.pid, signal.SIGSTOP)
+    limit = time.monotonic() + LONG
+    while tree.alive():
+        assert time.monotonic() < limit
+    assert boottime_ms() - run.began < 1000
+    os.kill(run.pid, signal.SIGCONT)
+    assert end_of(run)[1]["cause"] == "deadline"
+    assert run.wait() == 81
+
+
+def test_a_stopped_guardian_does_not_keep_the_tree_past_the_deadline(victim, tree, ways):
+    run = victim([*ways, "--stop-in", "300", "--kill-in", "400"], "tcd")
+    tree.wait_count(3)
+    guardian = run.guardian()
+    os.kill(guardian, signal.SIGSTOP)
+    at, values = end_of(run)
+    assert tree.alive() == 0
+    assert values["cause"] == "deadline"
+    assert at - run.events()[0][0] < 1000
+    assert run.wait() == 81
+    with pytest.raises(ProcessLookupError):
+        os.kill(guardian, 0)
+
+
+def test_a_stopped_guardian_does_not_hide_the_stop_signal(run, ways):
+    one = run([*ways, "--stop-in", "400", "--kill-in", "1500"],
+              ["sh", "-c", "trap 'echo told; exit 7' TERM; while :; do sleep 0.01; done"])
+    os.kill(one.guardian(), signal.SIGSTOP)
+    out, _ = one.process.communicate(timeout=LONG)
+    assert out == b"told\n"
+    _, values = end_of(one)
+    assert values["status"] == "7" and values["cause"] == "deadline"
+
+
+def test_a_stopped_guardian_is_woken_by_the_next_renewal(run, ways):
+    one = run([*ways, "--stop-in", "5000", "--kill-in", "6000", "--renew-for", "60000"],
+              ["sleep", "0.5"])
+    os.kill(one.guardian(), signal.SIGSTOP)
+    assert one.wait() == 0
+    assert end_of(one)[0] - one.events()[0][0] < 3000
+
+
+@pytest.mark.parametrize("delay_us", [0, 200, 500, 1000, 2000])
+def test_killed_in_its_first_moments_the_supervisor_leaves_nothing(victim, tree, ways, run,
+                                                                   delay_us):
+    for _ in range(10):
+        reader, writer = os.pipe()
+        one = run(ways, ["sh", "-c", "sleep 1000 & sleep 1000"], pass_fds=(writer,))
+        os.close(writer)
+        end = time.monotonic_ns() + delay_us * 1000
+        while time.monotonic_ns() < end:
+            pass
+        os.kill(one.pid, signal.SIGKILL)
+        os.set_blocking(reader, True)
+        assert os.read(reader, 1) == b""  # blocks until nobody has it
+        os.close(reader)
+        one.process.wait()
+
+
+def test_killed_in_its_first_moments_the_guardian_leaves_nothing(run, ways):
+    for _ in range(20):
+        reader, writer = os.pipe()
+        one = run(ways, ["sh", "-c", "sleep 1000 & sleep 1000"], pass_fds=(writer,))
+        os.close(writer)
+        os.kill(one.guardian(), signal.SIGKILL)
+        assert end_of(one)[1]["cause"] == "guardian"
+        one.wait()
+        assert os.read(reader, 1) == b""
+        os.close(reader)
+
+
+# ---- the lifeline --------------------------------------------------------------------------
+
+
+def lock_is_free(path):
+    import fcntl
+    import struct
+    with open(path, "r+b") as file:
+        try:
+            # struct flock of 64-bit Linux; F_OFD_SETLK is 37
+            fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+        except BlockingIOError:
+            return False
+    return True
+
+
+def test_the_lifeline_is_held_until_the_tree_is_gone(victim, tree, tmp_path, ways):
+    path = tmp_path / "lifeline"
+    run = victim([*ways, "--lifeline", str(path)], "tf40")
+    tree.wait_count(41)
+    assert not lock_is_free(path)
+    os.kill(run.pid, signal.SIGKILL)
+    limit = time.monotonic() + LONG
+    while not lock_is_free(path):
+        assert time.monotonic() < limit
+    assert tree.alive() == 0  # looked at after it was free
+
+
+# ---- the ordinary end ----------------------------------------------------------------------
+
+
+def test_what_the_command_leaves_behind_is_ended_with_it(victim, tree, ways):
+    run = victim(ways, "xdc")
+    _, values = end_of(run)
+    assert tree.alive() == 0
+    assert values["status"] == "0" and values["cause"] == "itself" and values["forced"] == "0"
+    assert run.wait() == 0
+
+
+def test_leftovers_are_told_counted_and_have_their_grace(run, ways):
+    one = run([*ways, "--grace", "5000"],
+              ["sh", "-c", "sh -c 'trap \"sleep 0.2; echo bye; exit\" TERM; echo up;"
+               " while :; do sleep 0.01; done' & sleep 0.2; exit 3"])
+    out, _ = one.process.communicate(timeout=LONG)
+    assert out == b"up\nbye\n"
+    assert int(one.wait_event("leftovers")[1]["count"]) >= 1
+    _, values = end_of(one)
+    assert values["status"] == "3" and values["cause"] == "itself" and values["forced"] == "0"
+    assert one.wait() == 3
+
+
+def test_leftovers_that_ignore_term_are_killed_after_the_grace(victim, tree, run, ways):
+    one = run([*ways, "--grace", "200"],
+              ["sh", "-c", f"{VICTIM} {tree.writer} tcd & sleep 0.2; exit 0"],
+              pass_fds=(tree.writer,))
+    tree.close_writer()
+    tree.wait_count(3)
+    left, values = one.wait_event("leftovers")
+    assert int(values["count"]) >= 3
+    at, values = end_of(one)
+    assert values["forced"] == "1" and int(values["left"]) >= 3
+    assert 200 <= at - left < 800
+    assert tree.alive() == 0
+    assert one.wait() == 0
+
+
+def test_a_daemon_inherits_nothing_of_ours_and_ends_with_the_tenure(run, tmp_path, ways):
+    listing = tmp_path / "fds"
+    one = run(ways, ["sh", "-c", f"setsid sh -c 'ls -l /proc/self/fd >{listing}.new;"
+                     f" mv {listing}.new {listing}; sleep 1000' >/dev/null 2>&1 </dev/null &"
+                     f" while ! test -e {listing}; do sleep 0.01; done"])
+    assert one.wait() == 0
+    names = [line.split()[8] for line in listing.read_text().splitlines()[1:]]
+    assert sorted(names)[:3] == ["0", "1", "2"] and len(names) == 4  # 3 is the listing itself
+
+
+def test_no_zombie_is_left_while_the_command_runs(run, ways):
+    one = run(ways, ["sh", "-c", "for i in 1 2 3 4 5; do (sleep 0.01 &); done; sleep 0.5"])
+    guardian = one.guardian()
+    time.sleep(0.3)
+    zombies = [pid for pid in os.listdir("/proc") if pid.isdigit()
+               and _parent_and_state(pid) == (guardian, "Z")]
+    assert zombies == []
+    assert one.wait() == 0
+
+
+def _parent_and_state(pid):
+    try:
+        fields = stat_fields(pid)
+        return int(fields[1]), fields[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0, ""
