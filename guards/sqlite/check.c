@@ -1,3 +1,4 @@
+/* sqlite/check.c - whether what is installed is still what was installed. */
 #include <string.h>
 
 #include "sqlite/guard.h"
