@@ -260,6 +260,11 @@ int tenure_resign(tenure *t, const char *name, const char *by, tenure_token *ret
 int tenure_transfer(tenure *t, const char *name, const char *to, const char *by, int64_t wait_ms,
                     tenure_token *ret_token, tenure_error *err) TENURE_MUST_CHECK;
 
+/* Accepts a store that went back in time (TENURE_WENT_BACK): from now on it gives out only tokens
+ * above `above`, which must be the highest that any guard or log has seen.  `where` as in
+ * tenure_open().  TENURE_INVALID when the store has given out higher ones itself. */
+int tenure_raise(const char *where, tenure_token above, tenure_error *err) TENURE_MUST_CHECK;
+
 /* ---- looking ------------------------------------------------------------------------------ */
 
 typedef enum tenure_ticket_state {

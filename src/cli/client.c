@@ -1,0 +1,38 @@
+#include "cli/client.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/exit.h"
+#include "cli/parse.h"
+#include "cli/say.h"
+
+int client_fail(const tenure_error *err)
+{
+    say_error("%s", err->text);
+    return exit_of(err->code);
+}
+
+int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret)
+{
+    tenure_error err;
+    if (tenure_open(option_text(inv, OPT_STORE, NULL), opt, ret, &err) < 0)
+        return client_fail(&err);
+    return EXIT_FINE;
+}
+
+const char *client_actor(const struct invocation *inv, char buf[CLIENT_ACTOR_BYTES])
+{
+    char host[65] = "";
+    const struct passwd *user = getpwuid(getuid());
+    if (option_given(inv, OPT_AS))
+        return option_text(inv, OPT_AS, NULL);
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        snprintf(host, sizeof host, "localhost");
+    if (user)
+        snprintf(buf, CLIENT_ACTOR_BYTES, "%.60s@%s", user->pw_name, host);
+    else
+        snprintf(buf, CLIENT_ACTOR_BYTES, "%u@%s", (unsigned)getuid(), host);
+    return buf;
+}

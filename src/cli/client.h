@@ -1,0 +1,20 @@
+/* cli/client.h - a store, opened for a command; and how its errors end the program. */
+#ifndef CLI_CLIENT_H
+#define CLI_CLIENT_H
+
+#include <tenure/tenure.h>
+
+struct invocation;
+
+/* Opens the store that --store or the environment names.  `opt` may be NULL.  0, or it was said
+ * what is wrong and the exit code is returned. */
+int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret);
+
+/* Says the error and returns its exit code. */
+int client_fail(const tenure_error *err);
+
+/* "user@host": who acts at this terminal.  --as wins. */
+#define CLIENT_ACTOR_BYTES 129
+const char *client_actor(const struct invocation *inv, char buf[CLIENT_ACTOR_BYTES]);
+
+#endif

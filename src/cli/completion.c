@@ -1,0 +1,290 @@
+/* cli/completion.c - tenure completion bash|zsh|fish, from the command table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/table.h"
+
+/* The signals that people have a command stopped with. */
+#define SIGNALS "TERM INT HUP QUIT USR1 USR2 KILL"
+
+/* The words that can follow an option, NULL for free text. */
+static const char *choices_of(const struct option *o)
+{
+    return o->kind == VALUE_SIGNAL ? SIGNALS : NULL;
+}
+
+/* Whether the row starts a new name; `*before` is the last name seen. */
+static bool is_first(const struct command *c, const char **before)
+{
+    bool first = strcmp(c->name, *before) != 0;
+    *before = c->name;
+    return first;
+}
+
+static const char *summary_of(const struct command *c)
+{
+    return c->verb ? command_group_summary(c->name) : c->summary;
+}
+
+/* ---- bash ----------------------------------------------------------------------------------- */
+
+static void bash_names(void)
+{
+    const char *before = "";
+    for (const struct command *const *c = command_table; *c; c++)
+        if (is_first(*c, &before))
+            printf("%s ", before);
+    printf("help --help --version");
+}
+
+static void bash_options(const struct command *c)
+{
+    for (const struct option *o = c->options; o->name; o++) {
+        printf("--%s ", o->name);
+        if (o->letter)
+            printf("-%c ", o->letter);
+    }
+    printf("--help");
+}
+
+static void bash_verbs(const char *name)
+{
+    printf("        '%s') words='", name);
+    for (const struct command *const *c = command_table; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            printf("%s ", (*c)->verb);
+    printf("--help' ;;\n");
+}
+
+static void print_bash(void)
+{
+    const char *before = "";
+    printf("# bash completion of tenure, made by: tenure completion bash\n"
+           "_tenure() {\n"
+           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= key i\n"
+           "    COMPREPLY=()\n"
+           "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+           "        if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
+           "            declare -F _command_offset >/dev/null && _command_offset $((i + 1))\n"
+           "            return\n"
+           "        fi\n"
+           "    done\n"
+           "    case $prev in\n"
+           "        --signal) words='" SIGNALS "' ;;\n"
+           "    esac\n"
+           "    if ((COMP_CWORD == 1)); then\n"
+           "        words='");
+    bash_names();
+    printf("'\n"
+           "    elif [[ -z $words ]]; then\n"
+           "        key=${COMP_WORDS[1]}\n"
+           "        case $key in\n"
+           "            lease|guard|store) ((COMP_CWORD > 2)) && key+=\" ${COMP_WORDS[2]}\" ;;\n"
+           "            help) key=' ' words='");
+    bash_names();
+    printf("' ;;\n"
+           "        esac\n"
+           "        case $key in\n");
+    for (const struct command *const *c = command_table; *c; c++) {
+        if (is_first(*c, &before) && (*c)->verb)
+            bash_verbs(before);
+        printf("        '%s%s%s') words='", (*c)->name, (*c)->verb ? " " : "",
+               (*c)->verb ? (*c)->verb : "");
+        bash_options(*c);
+        if ((*c)->operand[0].choices)
+            printf(" %s", (*c)->operand[0].choices);
+        printf("' ;;\n");
+    }
+    printf("        esac\n"
+           "    fi\n"
+           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+           "}\n"
+           "complete -F _tenure tenure\n");
+}
+
+/* ---- zsh ------------------------------------------------------------------------------------ */
+
+/* Text within '...' of zsh or fish, where `special` is given a backslash too. */
+static void quoted(const char *text, const char *special)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            printf("'\\'");
+        else if (strchr(special, *text))
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void zsh_option(const struct option *o)
+{
+    printf("                ");
+    if (o->letter)
+        printf("'(-%c --%s)'{-%c,--%s%s}'[", o->letter, o->name, o->letter, o->name,
+               o->metavar ? "=" : "");
+    else
+        printf("'%s--%s%s[", o->repeats ? "*" : "", o->name, o->metavar ? "=" : "");
+    quoted(o->help, "[]:\\");
+    putchar(']');
+    if (o->metavar)
+        printf(":%s:%s%s%s", o->metavar, choices_of(o) ? "(" : "",
+               choices_of(o) ? choices_of(o) : "", choices_of(o) ? ")" : "");
+    printf("' \\\n");
+}
+
+static void zsh_arguments(const struct command *c)
+{
+    printf("        '%s%s%s')\n            _arguments -s -S \\\n", c->name, c->verb ? " " : "",
+           c->verb ? c->verb : "");
+    for (const struct option *o = c->options; o->name; o++)
+        zsh_option(o);
+    zsh_option(&option_help);
+    if (c->operand[0].metavar)
+        printf("                ':%s:%s%s%s' \\\n", c->operand[0].metavar,
+               c->operand[0].choices ? "(" : "",
+               c->operand[0].choices ? c->operand[0].choices : "",
+               c->operand[0].choices ? ")" : "");
+    if (c->runs)
+        printf("                '*::command:_normal' \\\n");
+    printf("                && return ;;\n");
+}
+
+static void zsh_described(const char *word, const char *summary)
+{
+    printf("            '%s:", word);
+    quoted(summary, ":\\");
+    printf("'\n");
+}
+
+static void zsh_names(void)
+{
+    const char *before = "";
+    printf("        words_=(\n");
+    for (const struct command *const *c = command_table; *c; c++)
+        if (is_first(*c, &before))
+            zsh_described(before, summary_of(*c));
+    zsh_described("help", "Say more about a command");
+    printf("        )\n        _describe command words_ && return\n");
+}
+
+static void zsh_verbs(const char *name)
+{
+    printf("        %s)\n        words_=(\n", name);
+    for (const struct command *const *c = command_table; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            zsh_described((*c)->verb, (*c)->summary);
+    printf("        )\n        _describe verb words_ && return ;;\n");
+}
+
+static void print_zsh(void)
+{
+    const char *before = "";
+    printf("#compdef tenure\n"
+           "# zsh completion of tenure, made by: tenure completion zsh\n"
+           "_tenure() {\n"
+           "    local -a words_\n"
+           "    local key\n"
+           "    if ((CURRENT == 2)); then\n");
+    zsh_names();
+    printf("    fi\n"
+           "    key=$words[2]\n"
+           "    if ((CURRENT == 3)); then\n"
+           "        case $key in\n");
+    for (const struct command *const *c = command_table; *c; c++)
+        if (is_first(*c, &before) && (*c)->verb)
+            zsh_verbs(before);
+    printf("        esac\n"
+           "    fi\n"
+           "    shift words; ((CURRENT--))\n"
+           "    case $key in\n"
+           "        lease|guard|store) key+=\" $words[2]\"; shift words; ((CURRENT--)) ;;\n"
+           "    esac\n"
+           "    case $key in\n");
+    for (const struct command *const *c = command_table; *c; c++)
+        zsh_arguments(*c);
+    printf("    esac\n"
+           "    return 1\n"
+           "}\n"
+           "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n"
+           "    _tenure \"$@\"\n"
+           "else\n"
+           "    compdef _tenure tenure\n"
+           "fi\n");
+}
+
+/* ---- fish ----------------------------------------------------------------------------------- */
+
+static void fish_line(const char *condition, const char *word, const char *summary)
+{
+    printf("complete -c tenure -f -n '%s' -a %s -d '", condition, word);
+    quoted(summary, "\\");
+    printf("'\n");
+}
+
+static void fish_option(const struct command *c, const struct option *o)
+{
+    printf("complete -c tenure -n '__fish_seen_subcommand_from %s", c->name);
+    if (c->verb)
+        printf("; and __fish_seen_subcommand_from %s", c->verb);
+    printf("' -l %s", o->name);
+    if (o->letter)
+        printf(" -s %c", o->letter);
+    if (choices_of(o))
+        printf(" -x -a '%s'", choices_of(o));
+    else if (o->metavar)
+        printf(" -r");
+    printf(" -d '");
+    quoted(o->help, "\\");
+    printf("'\n");
+}
+
+static void fish_command(const struct command *c)
+{
+    for (const struct option *o = c->options; o->name; o++)
+        fish_option(c, o);
+    if (c->operand[0].choices)
+        printf("complete -c tenure -f -n '__fish_seen_subcommand_from %s' -a '%s'\n", c->name,
+               c->operand[0].choices);
+    if (c->runs)
+        printf("complete -c tenure -n '__fish_seen_subcommand_from %s; and contains -- -- "
+               "(commandline -opc)' -xa '(__fish_complete_subcommand "
+               "--commandline (commandline -opc | string match -e -- --))'\n",
+               c->name);
+}
+
+static void print_fish(void)
+{
+    const char *before = "";
+    char condition[128];
+    printf("# fish completion of tenure, made by: tenure completion fish\n"
+           "complete -c tenure -s h -l help -d 'Say more'\n");
+    for (const struct command *const *c = command_table; *c; c++)
+        if (is_first(*c, &before))
+            fish_line("__fish_use_subcommand", before, summary_of(*c));
+    fish_line("__fish_use_subcommand", "help", "Say more about a command");
+    for (const struct command *const *c = command_table; *c; c++) {
+        if ((*c)->verb) {
+            snprintf(condition, sizeof condition,
+                     "test (count (commandline -opc)) = 2; and __fish_seen_subcommand_from %s",
+                     (*c)->name);
+            fish_line(condition, (*c)->verb, (*c)->summary);
+        }
+        fish_command(*c);
+    }
+}
+
+int command_completion(struct invocation *inv)
+{
+    const char *shell = inv->operand[0];
+    if (strcmp(shell, "bash") == 0)
+        print_bash();
+    else if (strcmp(shell, "zsh") == 0)
+        print_zsh();
+    else
+        print_fish();
+    return output_finish(EXIT_FINE);
+}

@@ -1,0 +1,49 @@
+/* cli/doctor.c - tenure doctor: what is unsafe on this host and in this store. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/client.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/timing.h"
+#include "core/timing.h"
+#include "os/host.h"
+
+static void show_finding(void *arg, bool fine, const char *text)
+{
+    bool *unsafe = arg;
+    printf("%-4s  %s\n", fine ? "ok" : "warn", text);
+    *unsafe |= !fine;
+}
+
+static int examine_store(const struct invocation *inv, const struct timing *timing, bool *unsafe)
+{
+    tenure_options opt = TENURE_OPTIONS_INIT;
+    tenure_error err;
+    tenure *t;
+    opt.ttl_ms = timing->ttl.ms;
+    int code = client_open(inv, &opt, &t);
+    if (code != EXIT_FINE)
+        return code;
+    printf("Store %s\n", tenure_where(t));
+    if (tenure_examine(t, show_finding, unsafe, &err) < 0)
+        code = client_fail(&err);
+    tenure_close(t);
+    return code;
+}
+
+int command_doctor(struct invocation *inv)
+{
+    bool unsafe = false;
+    struct timing timing;
+    int code = timing_settings(inv, &timing);
+    if (code != EXIT_FINE)
+        return code;
+    puts("Host");
+    host_examine(show_finding, &unsafe);
+    code = examine_store(inv, &timing, &unsafe);
+    puts("Timing");
+    timing_print(&timing);
+    return output_finish(code == EXIT_FINE && unsafe ? EXIT_UNSAFE : code);
+}

@@ -1,0 +1,32 @@
+/* cli/environment.h - what a command finds of its tenure in its environment.
+ *
+ *   TENURE_NAME    the name that is held
+ *   TENURE_TOKEN   its fencing token, decimal
+ *   TENURE_EPOCH   under lead only: the epoch, which is the token
+ *   TENURE_TICKET  the ticket
+ *   TENURE_STORE   the store's URL
+ *
+ * In a nested call the values of the outer tenure are not lost: each level down puts one OUTER_
+ * behind TENURE_, so the next outer name is TENURE_OUTER_NAME, the one outside of that is
+ * TENURE_OUTER_OUTER_NAME, and so on.  A value that the inner level does not have (TENURE_EPOCH
+ * under lock) is unset, so that nothing of an outer tenure is taken for the inner one's.
+ */
+#ifndef CLI_ENVIRONMENT_H
+#define CLI_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <tenure/tenure.h>
+
+struct environment_level {
+    const char *name, *token, *store; /* store: NULL when not set */
+};
+
+/* Finds the innermost tenure of this name, or the innermost at all when name is NULL. */
+bool environment_find(const char *name, struct environment_level *ret);
+
+/* Makes the environment for a command that runs under `claim`.  NULL: no memory.  The texts that
+ * were not changed are those of environ. */
+char **environment_make(const tenure *t, const tenure_claim *claim, tenure_kind kind);
+void environment_free(char **envp);
+
+#endif

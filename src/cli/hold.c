@@ -1,0 +1,57 @@
+/* cli/hold.c - a term without a command: the token is printed, then a signal ends it.
+ *
+ * The signal is the ordinary end, so it gives 0; what a script wants to know is whether the
+ * tenure stood until then (else 81). */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "cli/describe.h"
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/run.h"
+#include "cli/say.h"
+
+static int print_token(struct run *r)
+{
+    tenure_token token = tenure_claim_token(r->claim);
+    if (option_given(r->inv, OPT_JSON)) {
+        json_t *o = json_object();
+        output_set_text(o, "name", r->name);
+        output_set_text(o, "kind", kind_text(r->kind));
+        output_set_token(o, token);
+        output_set_text(o, "ticket", tenure_claim_ticket(r->claim));
+        output_set_text(o, "store", tenure_where(r->t));
+        output_json(o, false);
+    } else {
+        printf("%" PRIu64 "\n", token);
+    }
+    return output_finish(EXIT_FINE);
+}
+
+int hold_term(struct run *r)
+{
+    struct signals_event signal;
+    tenure_error err;
+    int code = print_token(r);
+    if (code != EXIT_FINE)
+        return code;
+    if (r->kind == TENURE_ELECTION && tenure_serving(r->claim, &err) < 0)
+        say_detail("%s", err.text);
+    for (;;) {
+        if (run_turn(r) || r->cut) {
+            r->cut = true;
+            return EXIT_LOST;
+        }
+        while (signals_next(&r->signals, &signal)) {
+            if (run_signal_ends(signal.signo))
+                return EXIT_FINE;
+            if (signal.signo != SIGCONT && signal.signo != SIGWINCH)
+                signals_suspend(signal.signo);
+        }
+        struct pollfd p[] = {{.fd = r->signals.fd, .events = POLLIN},
+                             {.fd = tenure_fd(r->t), .events = POLLIN}};
+        (void)poll(p, 2, -1); /* EINTR, ENOMEM: look again */
+    }
+}

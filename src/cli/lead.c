@@ -1,0 +1,20 @@
+/* cli/lead.c - tenure lead: one term after the other, until the work is over. */
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/parse.h"
+#include "cli/run.h"
+
+int command_lead(struct invocation *inv)
+{
+    struct run r;
+    int code = run_open(&r, inv, TENURE_ELECTION);
+    if (code != EXIT_FINE)
+        return code;
+    bool again = inv->argv && !option_given(inv, OPT_ONCE);
+    do {
+        code = run_stand(&r);
+        if (code == EXIT_FINE)
+            code = run_term(&r);
+    } while (again && r.cut);
+    return run_close(&r, code);
+}

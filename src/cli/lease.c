@@ -1,0 +1,75 @@
+/* cli/lease.c - tenure lease take|renew|drop: ownership by a token. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/client.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "os/clock.h"
+
+#define LOOK_MS 1000 /* while waiting: a lost hint, or a lease that expired, is noticed so soon */
+
+/* Takes it, or tries again whenever something changed until the wait is over. */
+static int take_in_time(const struct invocation *inv, tenure *t, const char *owner,
+                        tenure_token *ret, tenure_error *err)
+{
+    int64_t ttl_ms = option_number(inv, OPT_TTL, 0);
+    struct instant limit = instant_add(clock_now(), option_span(inv, OPT_WAIT, SPAN(0)));
+    for (;;) {
+        int code = tenure_lease_take(t, inv->operand[0], owner, ttl_ms, ret, err);
+        int64_t left = instant_diff(clock_now(), limit).ms;
+        if (code != TENURE_HELD || left <= 0)
+            return code;
+        code = tenure_watch(t, left < LOOK_MS ? left : LOOK_MS, err);
+        if (code < 0)
+            return code;
+    }
+}
+
+static int take(const struct invocation *inv, tenure *t, tenure_error *err)
+{
+    char actor[CLIENT_ACTOR_BYTES];
+    const char *owner = client_actor(inv, actor);
+    tenure_token token;
+    int code = take_in_time(inv, t, owner, &token, err);
+    if (code < 0)
+        return code;
+    if (option_given(inv, OPT_JSON)) {
+        json_t *o = json_object();
+        output_set_text(o, "name", inv->operand[0]);
+        output_set_text(o, "kind", "lease");
+        output_set_token(o, token);
+        output_set_text(o, "as", owner);
+        output_set_number(o, "ttl_ms", option_number(inv, OPT_TTL, 0));
+        output_set_text(o, "store", tenure_where(t));
+        output_json(o, false);
+    } else {
+        printf("%" PRIu64 "\n", token);
+    }
+    return 0;
+}
+
+int command_lease(struct invocation *inv)
+{
+    const char *verb = inv->command->verb, *name = inv->operand[0];
+    tenure_token token = inv->value[OPT_TOKEN].token;
+    tenure *t;
+    tenure_error err;
+    int code = client_open(inv, NULL, &t);
+    if (code != EXIT_FINE)
+        return code;
+    int rc;
+    if (strcmp(verb, "take") == 0)
+        rc = take(inv, t, &err);
+    else if (strcmp(verb, "renew") == 0)
+        rc = tenure_lease_renew(t, name, token, option_number(inv, OPT_TTL, 0), &err);
+    else
+        rc = tenure_lease_drop(t, name, token, &err);
+    if (rc < 0)
+        code = client_fail(&err);
+    tenure_close(t);
+    return output_finish(code);
+}

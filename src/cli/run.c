@@ -1,0 +1,328 @@
+#include "cli/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+#include "cli/describe.h"
+#include "cli/exit.h"
+#include "cli/guard.h"
+#include "cli/client.h"
+#include "cli/parse.h"
+#include "cli/say.h"
+#include "cli/timing.h"
+#include "os/clock.h"
+#include "wire/duration.h"
+
+#define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int check_settings(struct run *r)
+{
+    tenure_error err;
+    const struct invocation *inv = r->inv;
+    if (inv->argv && option_given(inv, OPT_JSON))
+        return usage_fail(inv, "--json: with a command, stdout belongs to the command");
+    if (!inv->argv && option_given(inv, OPT_PROBE))
+        return usage_fail(inv, "--probe: without a command there is nothing to probe");
+    if (option_given(inv, OPT_GUARD) &&
+        guard_target_check(option_text(inv, OPT_GUARD, NULL), &err) < 0)
+        return usage_fail(inv, "--guard %s", err.text);
+    return timing_settings(inv, &r->timing);
+}
+
+static bool waits_not(const struct invocation *inv)
+{
+    return option_given(inv, OPT_NONBLOCK) || option_number(inv, OPT_WAIT, 1) == 0;
+}
+
+int run_open(struct run *r, const struct invocation *inv, tenure_kind kind)
+{
+    tenure_options opt = TENURE_OPTIONS_INIT;
+    *r = (struct run){.inv = inv, .name = inv->operand[0], .kind = kind};
+    r->terms = (tenure_terms)TENURE_TERMS_INIT;
+    r->terms.kind = kind;
+    r->terms.shared = option_given(inv, OPT_SHARED);
+    r->terms.permits = (unsigned)option_number(inv, OPT_PERMITS, 1);
+    r->terms.priority = (int)option_number(inv, OPT_PRIORITY, 0);
+    r->terms.value = option_text(inv, OPT_VALUE, NULL);
+    r->terms.wait_ms = waits_not(inv) ? 0 : TENURE_FOREVER;
+    int code = check_settings(r);
+    if (code != EXIT_FINE)
+        return code;
+    opt.ttl_ms = r->timing.ttl.ms;
+    opt.as = option_text(inv, OPT_AS, NULL);
+    code = client_open(inv, &opt, &r->t);
+    if (code != EXIT_FINE)
+        return code;
+    int rc = signals_open(&r->signals);
+    if (rc < 0) {
+        say_error("cannot take signals: %s", strerror(-rc));
+        r->t = tenure_close(r->t);
+        return EXIT_INTERNAL;
+    }
+    return EXIT_FINE;
+}
+
+int run_close(struct run *r, int code)
+{
+    r->t = tenure_close(r->t);
+    signals_close(&r->signals);
+    return code;
+}
+
+/* ---- standing in line ----------------------------------------------------------------------- */
+
+static bool say_holder(void *arg, const tenure_name_info *info)
+{
+    bool *said = arg;
+    char since[DURATION_BYTES];
+    const tenure_ticket_info *h = info->tickets;
+    if (name_holders(info) > 0) {
+        say_change("waiting for %s, held by %s for %s (token %" PRIu64 ")", info->name, h->as,
+                   duration_format(SPAN(h->since_ms), since), h->token);
+        *said = true;
+    }
+    return false;
+}
+
+static void say_waiting(struct run *r)
+{
+    bool said = false;
+    tenure_error err;
+    if (look_at(r->t, r->name, say_holder, &said, &err) < 0 || !said)
+        say_change("waiting for %s", r->name);
+}
+
+/* Says once that the store cannot be used, and once that it can be again. */
+static void say_trouble(struct run *r, const tenure_error *err)
+{
+    if (err && !r->troubled)
+        say_change("%s: %s; going on trying", r->name, err->text);
+    else if (!err && r->troubled)
+        say_change("%s: the store answers again", r->name);
+    r->troubled = err != NULL;
+}
+
+bool run_signal_ends(int signo)
+{
+    return signo != SIGCONT && signo != SIGWINCH && signo != SIGTSTP && signo != SIGTTIN &&
+           signo != SIGTTOU;
+}
+
+/* The number of a signal that asks us to end, or 0.  A stop from the terminal is obeyed. */
+static int signal_take(struct run *r)
+{
+    struct signals_event e;
+    while (signals_next(&r->signals, &e)) {
+        if (run_signal_ends(e.signo))
+            return e.signo;
+        if (e.signo != SIGCONT && e.signo != SIGWINCH)
+            signals_suspend(e.signo);
+    }
+    return 0;
+}
+
+static int milliseconds_until(struct instant when)
+{
+    if (when.ms == INSTANT_NEVER.ms)
+        return -1;
+    int64_t left = instant_diff(clock_now(), when).ms;
+    return left <= 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+}
+
+/* Until a signal, work for the library, or `until`. */
+static void wait_for_news(struct run *r, struct instant until)
+{
+    struct pollfd p[] = {{.fd = r->signals.fd, .events = POLLIN},
+                         {.fd = tenure_fd(r->t), .events = POLLIN}};
+    int n = poll(p, 2, milliseconds_until(until));
+    assert(n >= 0 || errno == EINTR || errno == ENOMEM);
+}
+
+static void give_up_claim(struct run *r)
+{
+    tenure_error err;
+    if (tenure_release(r->claim, &err) < 0)
+        say_detail("%s", err.text);
+    r->claim = NULL;
+}
+
+/* Not acquired, and why; the exit code. */
+static int refused(struct run *r, const tenure_error *err)
+{
+    int code = exit_of(err->code);
+    if (code == EXIT_REFUSED)
+        code = (int)option_number(r->inv, OPT_CONFLICT_CODE, EXIT_REFUSED);
+    if (err->code == TENURE_HELD || err->code == TENURE_TIMED_OUT)
+        say_change("%s", err->text);
+    else
+        say_error("%s", err->text);
+    return code;
+}
+
+/* Whether asking again can help.  Who stands for election outlives outages; once it has been in
+ * line, also a store that is full, or cannot be read, for a while. */
+static bool is_patient(const struct run *r, int code)
+{
+    tenure_error_class class = tenure_class(code);
+    if (r->kind != TENURE_ELECTION || r->terms.wait_ms == 0)
+        return false;
+    return class == TENURE_CLASS_UNREACHABLE || class == TENURE_CLASS_UNSURE ||
+           code == TENURE_NO_SPACE || (r->stood_before && class == TENURE_CLASS_DENIED);
+}
+
+/* Gets a place in line: 0 and r->claim, or the exit code. */
+static int ask(struct run *r, struct instant limit)
+{
+    tenure_error err;
+    for (;;) {
+        int code = tenure_ask(r->t, r->name, &r->terms, &r->claim, &err);
+        if (code >= 0) {
+            r->stood_before = true;
+            return EXIT_FINE;
+        }
+        r->claim = NULL;
+        if (!is_patient(r, code) || instant_reached(clock_now(), limit))
+            return refused(r, &err);
+        say_trouble(r, &err);
+        struct instant again = instant_add(clock_now(), SPAN(RETRY_MS));
+        while (!instant_reached(clock_now(), again)) {
+            int signo = signal_take(r);
+            if (signo)
+                return EXIT_SIGNAL + signo;
+            wait_for_news(r, again);
+            tenure_process(r->t);
+        }
+    }
+}
+
+/* Waits for our turn: 0, TENURE_LOST when it came and went, or another code with *err filled; a
+ * signal is *ret_signo. */
+static int wait_turn(struct run *r, struct instant limit, int *ret_signo, tenure_error *err)
+{
+    bool said = false;
+    for (;;) {
+        tenure_error trouble;
+        int code = tenure_wait(r->claim, 0, err);
+        if (code != TENURE_TIMED_OUT)
+            return code;
+        *ret_signo = signal_take(r);
+        if (*ret_signo != 0 || instant_reached(clock_now(), limit))
+            return code;
+        if (!said)
+            say_waiting(r);
+        said = true;
+        say_trouble(r, tenure_trouble(r->t, &trouble) < 0 ? &trouble : NULL);
+        wait_for_news(r, limit);
+        tenure_process(r->t);
+    }
+}
+
+int run_stand(struct run *r)
+{
+    int64_t wait_ms = option_number(r->inv, OPT_WAIT, INT64_MAX);
+    struct instant limit = instant_add(clock_now(), SPAN(wait_ms));
+    tenure_error err;
+    r->cut = false;
+    for (;;) {
+        int signo = 0;
+        int code = ask(r, limit);
+        if (code != EXIT_FINE)
+            return code;
+        code = wait_turn(r, limit, &signo, &err);
+        if (code == 0)
+            break;
+        give_up_claim(r);
+        if (signo != 0)
+            return EXIT_SIGNAL + signo;
+        if (tenure_class(code) != TENURE_CLASS_LOST)
+            return refused(r, &err);
+    }
+    say_trouble(r, NULL);
+    tenure_token token = tenure_claim_token(r->claim);
+    if (r->kind == TENURE_ELECTION)
+        say_change("leading %s, epoch %" PRIu64, r->name, token);
+    else
+        say_detail("acquired %s, token %" PRIu64, r->name, token);
+    return EXIT_FINE;
+}
+
+/* ---- a term --------------------------------------------------------------------------------- */
+
+bool run_turn(struct run *r)
+{
+    tenure_event e;
+    bool lost = false;
+    tenure_process(r->t);
+    while (tenure_next_event(r->t, &e) > 0) {
+        if (e.claim != r->claim)
+            continue;
+        switch (e.kind) {
+        case TENURE_EVENT_GRANTED:
+            break;
+        case TENURE_EVENT_DOUBTFUL:
+            say_change("%s is in doubt: %s", r->name, e.reason);
+            break;
+        case TENURE_EVENT_SAFE:
+            say_change("%s is safe again", r->name);
+            break;
+        case TENURE_EVENT_ASKED_TO_STOP:
+            say_change("%s is to end: %s", r->name, e.reason);
+            r->cut = true;
+            break;
+        case TENURE_EVENT_LOST:
+            say_error("lost %s (token %" PRIu64 "): %s", r->name, tenure_claim_token(e.claim),
+                      e.reason);
+            r->cut = lost = true;
+            break;
+        }
+    }
+    return lost || tenure_check(r->claim) < 0;
+}
+
+/* The exit code when the guard did not take the announcement: the work must not start. */
+static int announce(struct run *r)
+{
+    tenure_error err;
+    const char *target = option_text(r->inv, OPT_GUARD, NULL);
+    if (!target)
+        return EXIT_FINE;
+    int code = guard_announce(target, r->name, tenure_claim_token(r->claim), &err);
+    if (code >= 0)
+        return EXIT_FINE;
+    say_error("the guard was not told, the command is not started: %s", err.text);
+    /* A guard that knows a newer token than the store gives out belongs to another store. */
+    return code == TENURE_NOT_OWNED ? EXIT_DENIED : exit_of(code);
+}
+
+/* The tree is gone: lets the next one in. */
+static int give_back(struct run *r, int code)
+{
+    tenure_error err;
+    int rc = tenure_release(r->claim, &err);
+    r->claim = NULL;
+    if (tenure_class(rc) == TENURE_CLASS_LOST) {
+        if (!r->cut)
+            say_error("%s", err.text);
+        r->cut = true;
+    } else if (rc < 0) {
+        say_change("%s; it ends with the session", err.text);
+    } else {
+        say_detail("gave back %s", r->name);
+    }
+    return r->cut ? EXIT_LOST : code;
+}
+
+int run_term(struct run *r)
+{
+    int code = announce(r);
+    if (code != EXIT_FINE) {
+        give_up_claim(r);
+        return code;
+    }
+    return give_back(r, r->inv->argv ? serve_term(r) : hold_term(r));
+}

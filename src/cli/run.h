@@ -1,0 +1,62 @@
+/* cli/run.h - what lock and lead share: stand in line, run a command for a term, give it back.
+ *
+ * A term is the time from a grant to its end.  Whatever happens in it, these hold:
+ *   - the command is started only while the tenure stands, and after the guard was told;
+ *   - the command's whole tree is gone before the tenure is given back (P12);
+ *   - a term that ended before its work is *cut*, whatever the command's own code is (81).
+ *
+ * run_open() -> { run_stand() -> run_term() } once for each term -> run_close()
+ */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include <stdbool.h>
+#include <tenure/tenure.h>
+
+#include "core/timing.h"
+#include "os/signals.h"
+
+struct invocation;
+
+struct run {
+    const struct invocation *inv;
+    const char *name;
+    tenure_kind kind;
+    tenure_terms terms;
+    struct timing timing;
+    struct signals signals;
+    tenure *t;
+    tenure_claim *claim; /* NULL between terms */
+    bool stood_before;   /* the store has accepted a question of ours */
+    bool cut;            /* the present term was lost, or told to end */
+    bool troubled;       /* somebody was told that the store cannot be used */
+};
+
+/* Checks the settings, opens the store and the signals.  0, or it was said what is wrong and the
+ * exit code is returned; then nothing is open. */
+int run_open(struct run *r, const struct invocation *inv, tenure_kind kind);
+
+/* Waits in line until r->claim is held: 0.  Else the exit code, with nothing left behind. */
+int run_stand(struct run *r);
+
+/* Runs the command, or holds for a signal, until the work or the term is over, and gives the
+ * tenure back.  Returns the exit code; r->cut says whether the term ended first. */
+int run_term(struct run *r);
+
+/* Closes everything; returns `code`. */
+int run_close(struct run *r, int code);
+
+/* ---- for serve.c and hold.c ----------------------------------------------------------------- */
+
+/* Lets the library work and takes its events: what people should know is said, and r->cut is set
+ * when the term is over.  Returns true when it is lost for good, not only told to end. */
+bool run_turn(struct run *r);
+
+/* Whether this signal asks the program to end, by what it does to programs that do not care. */
+bool run_signal_ends(int signo);
+
+/* run_term() with and without a command, without giving it back. */
+int serve_term(struct run *r);
+int hold_term(struct run *r);
+
+#endif

@@ -1,0 +1,71 @@
+/* cli/store.c - tenure store init|check|upgrade. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/client.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/say.h"
+
+struct count {
+    size_t names, holders, waiting;
+    bool unsafe;
+};
+
+/* Every record is decoded on the way here. */
+static bool count(void *arg, const tenure_name_info *info)
+{
+    struct count *c = arg;
+    c->names++;
+    for (size_t i = 0; i < info->ticket_count; i++)
+        if (info->tickets[i].state == TENURE_TICKET_WAITING)
+            c->waiting++;
+        else
+            c->holders++;
+    return true;
+}
+
+static void show_finding(void *arg, bool fine, const char *text)
+{
+    struct count *c = arg;
+    printf("%-4s  %s\n", fine ? "ok" : "warn", text);
+    c->unsafe |= !fine;
+}
+
+static int check(tenure *t)
+{
+    struct count c = {0};
+    tenure_error err;
+    int code = tenure_examine(t, show_finding, &c, &err);
+    if (code >= 0)
+        code = tenure_look(t, "", count, &c, &err);
+    if (code < 0)
+        return client_fail(&err);
+    printf("ok    %s: %zu names, %zu held, %zu waiting\n", tenure_where(t), c.names, c.holders,
+           c.waiting);
+    return EXIT_FINE;
+}
+
+int command_store(struct invocation *inv)
+{
+    tenure *t;
+    tenure_error err;
+    if (option_given(inv, OPT_RAISE_TO)) {
+        uint64_t above = inv->value[OPT_RAISE_TO].token;
+        if (tenure_raise(option_text(inv, OPT_STORE, NULL), above, &err) < 0)
+            return client_fail(&err);
+        say_change("tokens go on above %" PRIu64, above);
+    }
+    int code = client_open(inv, NULL, &t);
+    if (code != EXIT_FINE)
+        return code;
+    if (strcmp(inv->command->verb, "check") == 0)
+        code = check(t);
+    else
+        printf("%s\n", tenure_where(t)); /* to open it was to create or migrate it */
+    tenure_close(t);
+    return output_finish(code);
+}

@@ -1,0 +1,270 @@
+/* cli/table_admin.c - the rows of the operators' commands. */
+#include "cli/commands.h"
+#include "cli/guard.h"
+#include "cli/table_parts.h"
+
+static const struct exit_note end_exits[] = {
+    {EXIT_FINE, "It was done."},
+    EXIT_OF_USAGE,
+    {EXIT_LOST, "That tenure does not stand any more; nothing was touched."},
+    EXITS_OF_STORE,
+    EXIT_OF_DOUBT,
+    {0},
+};
+
+static const struct option evict_options[] = {
+    OPTION_TOKEN("The tenure to end, as tenure status shows it; a newer one is never touched."),
+    OPTION_REASON(true),
+    OPTION_BY,
+    OPTION_STORE,
+    {0},
+};
+
+const struct command command_row_evict = {
+    .name = "evict",
+    .summary = "End exactly one tenure, by its token",
+    .about =
+        "Ends the tenure of NAME that has this token, and no other: when the holder has changed "
+        "since you looked, nothing happens (81). A dead holder's tenure ends at once, and so "
+        "does a lease. A holder that is alive is told to stop, keeps its seat until it has, at "
+        "the latest for its TTL from now, and then the next one is served.",
+    .examples = "tenure status billing/import\n"
+                "tenure evict billing/import --token 4711 --reason 'hangs since 3 am'\n",
+    .options = evict_options,
+    .exits = end_exits,
+    .operand = OPERANDS_NAME,
+    .run = command_evict,
+};
+
+static const struct option transfer_options[] = {
+    {.id = OPT_TO, .kind = VALUE_TEXT, .name = "to", .metavar = "CANDIDATE", .required = true,
+     .noun = "a candidate", .least = 1, .most = CLAIM_AS_BYTES_MAX,
+     .help = "The waiting candidate: its --as, or its ticket."},
+    {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait", .metavar = "SEC",
+     .noun = "a wait", .least = 1, .most = INT64_MAX, .standard = "30s",
+     .help = "How long the candidate may take to serve before it is rolled back."},
+    OPTION_BY,
+    OPTION_STORE,
+    {0},
+};
+
+static const struct exit_note transfer_exits[] = {
+    {EXIT_FINE, "The candidate serves; its epoch is printed."},
+    EXIT_OF_USAGE,
+    {EXIT_REFUSED, "It did not serve in time; the former leader is preferred again."},
+    {EXIT_LOST, "There is no leader, or no such candidate waits; nothing was touched."},
+    EXITS_OF_STORE,
+    EXIT_OF_DOUBT,
+    {0},
+};
+
+const struct command command_row_transfer = {
+    .name = "transfer",
+    .summary = "Hand an election over to a named candidate",
+    .about = "Asks the leader of NAME to stop, has the named candidate elected next, and waits "
+             "until it serves. When it does not in time, it is told to stop and the former "
+             "leader is preferred at the next election.",
+    .examples = "tenure transfer billing/scheduler --to node-b\n",
+    .options = transfer_options,
+    .exits = transfer_exits,
+    .operand = OPERANDS_NAME,
+    .run = command_transfer,
+};
+
+static const struct option resign_options[] = {OPTION_BY, OPTION_STORE, {0}};
+
+static const struct exit_note resign_exits[] = {
+    {EXIT_FINE, "The leader was asked to resign; its epoch is printed."},
+    EXIT_OF_USAGE,
+    {EXIT_LOST, "Nobody leads."},
+    EXITS_OF_STORE,
+    EXIT_OF_DOUBT,
+    {0},
+};
+
+const struct command command_row_resign = {
+    .name = "resign",
+    .summary = "Have the leader of an election step down",
+    .about = "Asks the present leader of NAME to stop its work and step down; the next candidate "
+             "takes over once it has. The former leader stands again behind the others.",
+    .examples = "tenure resign billing/scheduler\n",
+    .options = resign_options,
+    .exits = resign_exits,
+    .operand = OPERANDS_NAME,
+    .run = command_resign,
+};
+
+#define OPTION_GUARD_NAME(must)                                                                    \
+    {.id = OPT_NAME, .kind = VALUE_NAME, .name = "name", .metavar = "NAME", .required = must,      \
+     .help = "The name of the lock or election whose tokens the guard checks."}
+
+#define OPERANDS_TARGET {{.metavar = "TARGET", .kind = VALUE_WORD, .required = true}}
+
+static const struct exit_note guard_exits[] = {
+    {EXIT_FINE, "It was done."},
+    EXIT_OF_USAGE,
+    {EXIT_REFUSED, "Refused: the token is stale, or something is in the way; nothing changed."},
+    EXITS_OF_STORE,
+    {0},
+};
+
+static const struct option guard_install_options[] = {
+    OPTION_GUARD_NAME(true),
+    {.id = OPT_TABLE, .kind = VALUE_WORD, .name = "table", .metavar = "TABLE", .required = true,
+     .repeats = true, .help = "A table to guard; may be given more than once."},
+    {.id = OPT_STRICT, .kind = VALUE_NONE, .name = "strict",
+     .help = "Also refuse a token that is newer than the last one announced."},
+    {0},
+};
+
+const struct command command_row_guard_install = {
+    .name = "guard",
+    .verb = "install",
+    .summary = "Guard tables of a database by the tokens of a name",
+    .about = "Adds a guard to the database TARGET (sqlite:PATH), in one transaction: from then "
+             "on each write to the tables must show a token of NAME, and one that is older than "
+             "the newest that the guard has seen is refused in the same transaction as the "
+             "write, whatever program or language it comes from.",
+    .examples = "tenure guard install sqlite:ledger.db --name invoices --table invoice\n",
+    .options = guard_install_options,
+    .exits = guard_exits,
+    .operand = OPERANDS_TARGET,
+    .run = command_guard,
+};
+
+static const struct option guard_announce_options[] = {
+    OPTION_GUARD_NAME(true),
+    OPTION_TOKEN("The token that stands now."),
+    {0},
+};
+
+const struct command command_row_guard_announce = {
+    .name = "guard",
+    .verb = "announce",
+    .summary = "Tell a guard of a new token before its holder writes",
+    .about = "Moves the guard's mark up to the token, so that every older one is refused from "
+             "now on, also before the new holder's first write. The mark never moves down. "
+             "tenure lock and lead do this by themselves with --guard.",
+    .examples = "tenure guard announce sqlite:ledger.db --name invoices "
+                "--token \"$TENURE_TOKEN\"\n",
+    .options = guard_announce_options,
+    .exits = guard_exits,
+    .operand = OPERANDS_TARGET,
+    .run = command_guard,
+};
+
+static const struct option guard_check_options[] = {
+    OPTION_GUARD_NAME(false),
+    OPTION_STORE,
+    OPTION_JSON("Print one JSON object for each guard, one in a line."),
+    {0},
+};
+
+const struct command command_row_guard_check = {
+    .name = "guard",
+    .verb = "check",
+    .summary = "Show the guards of a database and whether they are intact",
+    .about = "Prints each guard of TARGET with its tables and its mark, and whether its triggers "
+             "are as they were installed. With --store it also says when a mark is higher than "
+             "any token that the store has given out.",
+    .examples = "tenure guard check sqlite:ledger.db\n",
+    .options = guard_check_options,
+    .exits = guard_exits,
+    .operand = OPERANDS_TARGET,
+    .run = command_guard,
+};
+
+static const struct option guard_remove_options[] = {OPTION_GUARD_NAME(true), {0}};
+
+const struct command command_row_guard_remove = {
+    .name = "guard",
+    .verb = "remove",
+    .summary = "Take a guard out of a database",
+    .about = "Removes the guard of NAME with its triggers and its mark, in one transaction.",
+    .examples = "tenure guard remove sqlite:ledger.db --name invoices\n",
+    .options = guard_remove_options,
+    .exits = guard_exits,
+    .operand = OPERANDS_TARGET,
+    .run = command_guard,
+};
+
+static const struct exit_note store_exits[] = {
+    {EXIT_FINE, "It was done; nothing is wrong."},
+    EXIT_OF_USAGE,
+    EXITS_OF_STORE,
+    {0},
+};
+
+static const struct option store_options[] = {OPTION_STORE, {0}};
+
+const struct command command_row_store_init = {
+    .name = "store",
+    .verb = "init",
+    .summary = "Create a store",
+    .about = "Creates the store where it does not exist yet, and checks it where it does. A "
+             "SQLite store is also created by its first use.",
+    .examples = "tenure store init --store sqlite:/var/lib/app/tenure.db\n",
+    .options = store_options,
+    .exits = store_exits,
+    .run = command_store,
+};
+
+static const struct option store_check_options[] = {
+    {.id = OPT_RAISE_TO, .kind = VALUE_TOKEN, .name = "raise-to", .metavar = "N",
+     .help = "Accept a store that went back in time: give out only tokens above N from now on. "
+             "N is the highest token that any guard or log has seen."},
+    OPTION_STORE,
+    {0},
+};
+
+const struct command command_row_store_check = {
+    .name = "store",
+    .verb = "check",
+    .summary = "Check a store; accept one that was restored from a copy",
+    .about = "Opens the store, reads every record, and says what is wrong. A store that was "
+             "restored from an older copy would give out tokens for a second time and is refused "
+             "(83) until an operator says with --raise-to where they go on.",
+    .examples = "tenure store check\n"
+                "tenure store check --raise-to 1048576\n",
+    .options = store_check_options,
+    .exits = store_exits,
+    .run = command_store,
+};
+
+const struct command command_row_store_upgrade = {
+    .name = "store",
+    .verb = "upgrade",
+    .summary = "Bring a store to the schema of this version",
+    .about = "Migrates the store forward when an older version of tenure made it. One that a "
+             "newer version made is refused (83).",
+    .examples = "tenure store upgrade\n",
+    .options = store_options,
+    .exits = store_exits,
+    .run = command_store,
+};
+
+static const struct option completion_options[] = {{0}};
+
+static const struct exit_note completion_exits[] = {
+    {EXIT_FINE, "It was printed."},
+    EXIT_OF_USAGE,
+    {EXIT_INTERNAL, "The output could not be written."},
+    {0},
+};
+
+const struct command command_row_completion = {
+    .name = "completion",
+    .summary = "Print the completion script of a shell",
+    .about = "Prints a script that completes commands, options and their values.",
+    .examples = "# bash\n"
+                "eval \"$(tenure completion bash)\"\n"
+                "# zsh\n"
+                "tenure completion zsh > ~/.zfunc/_tenure\n"
+                "# fish\n"
+                "tenure completion fish > ~/.config/fish/completions/tenure.fish\n",
+    .options = completion_options,
+    .exits = completion_exits,
+    .operand = {{.metavar = "SHELL", .kind = VALUE_CHOICE, .required = true,
+                 .choices = "bash zsh fish"}},
+    .run = command_completion,
+};
