@@ -1,0 +1,186 @@
+"""What the tests of real processes share.
+
+The binary is $TENURE_BIN, else the one in build/.  Each test has a directory, a store and an
+environment of its own, and every process that it started is gone when it ends.
+
+A test waits for events with a generous limit (LIMIT_S); it never sleeps to let something
+happen.  `cli.run()` is for commands that end by themselves, `cli.start()` for those that go on:
+their output is read by threads, so that a full pipe never stops a process that is under test.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BINARY = pathlib.Path(os.environ.get("TENURE_BIN", ROOT / "build/src/cli/tenure")).resolve()
+LIMIT_S = 30
+
+USAGE, REFUSED, LOST, UNREACHABLE, DENIED, INTERNAL, UNSURE = 64, 80, 81, 82, 83, 84, 85
+
+
+def wait_until(condition, what="it", limit=LIMIT_S):
+    """Waits until condition() is true; returns what it returned."""
+    end = time.monotonic() + limit
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not happen within {limit} s")
+        time.sleep(0.005)
+
+
+class Stream:
+    """The lines of a pipe, as they come."""
+
+    def __init__(self, pipe):
+        self.lines = []
+        self.closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    def _read(self, pipe):
+        with pipe:
+            for line in pipe:
+                with self._changed:
+                    self.lines.append(line.rstrip("\n"))
+                    self._changed.notify_all()
+        with self._changed:
+            self.closed = True
+            self._changed.notify_all()
+
+    def wait_for(self, text, limit=LIMIT_S, start=0):
+        """The first line from number `start` on that contains text (or satisfies it)."""
+        matches = text if callable(text) else lambda line: text in line
+        end = time.monotonic() + limit
+        with self._changed:
+            while True:
+                for line in self.lines[start:]:
+                    if matches(line):
+                        return line
+                start = len(self.lines)
+                left = end - time.monotonic()
+                assert left > 0 and not self.closed, f"no line with {text!r} in {self.lines}"
+                self._changed.wait(left)
+
+    def text(self):
+        """All of it, once the pipe is closed."""
+        self._thread.join(LIMIT_S)
+        return "\n".join(self.lines)
+
+
+class Running:
+    """A process that goes on."""
+
+    def __init__(self, argv, **options):
+        self.child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True, errors="replace",
+                                      **options)
+        self.pid = self.child.pid
+        self.out = Stream(self.child.stdout)
+        self.err = Stream(self.child.stderr)
+
+    def send(self, signo):
+        os.kill(self.pid, signo)
+
+    def wait(self, limit=LIMIT_S):
+        """The exit code, as a shell sees it."""
+        code = self.child.wait(limit)
+        return 128 - code if code < 0 else code
+
+    @property
+    def running(self):
+        return self.child.poll() is None
+
+    def end(self):
+        if self.running:
+            self.child.send_signal(signal.SIGCONT)
+            self.child.kill()
+        self.child.wait(LIMIT_S)
+
+
+class Result:
+    def __init__(self, done):
+        self.code = 128 - done.returncode if done.returncode < 0 else done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+
+    @property
+    def objects(self):
+        """The JSON lines that were printed."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Cli:
+    """Runs `tenure` with the test's store and environment."""
+
+    def __init__(self, directory, store):
+        self.directory = directory
+        self.store = store
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("TENURE_")}
+        self.env["TENURE_STORE"] = store
+        self.env["HOME"] = str(directory)
+        self.env.pop("XDG_STATE_HOME", None)
+        self._running = []
+
+    def run(self, *args, env=None, limit=LIMIT_S, stdin="", **options):
+        done = subprocess.run([str(BINARY), *map(str, args)], env={**self.env, **(env or {})},
+                              cwd=self.directory, input=stdin, capture_output=True, text=True,
+                              errors="replace", timeout=limit, **options)
+        return Result(done)
+
+    def start(self, *args, env=None, **options):
+        process = Running([str(BINARY), *map(str, args)], env={**self.env, **(env or {})},
+                          cwd=self.directory, **options)
+        self._running.append(process)
+        return process
+
+    def status(self, name=None):
+        """{name: object} of `status --json`."""
+        done = self.run("status", "--json", *([name] if name else []))
+        assert done.code == 0, done.err
+        return {o["name"]: o for o in done.objects}
+
+    def history(self, name):
+        done = self.run("history", "--json", name)
+        assert done.code == 0, done.err
+        return done.objects
+
+    def holders(self, name):
+        return self.status(name).get(name, {}).get("holders", [])
+
+    def waiting(self, name):
+        return self.status(name).get(name, {}).get("waiting", [])
+
+    def hold(self, name, *options):
+        """Starts `lock NAME` without a command and waits until it holds: (process, token)."""
+        process = self.start("lock", *options, name)
+        return process, int(process.out.wait_for(lambda line: line.isdigit()))
+
+    def wait_for_waiters(self, name, count):
+        return wait_until(lambda: len(self.waiting(name)) == count and self.waiting(name),
+                          f"{count} waiting for {name}")
+
+    def end(self):
+        for process in self._running:
+            process.end()
+
+
+@pytest.fixture
+def store(tmp_path):
+    """The URL of a store that does not exist yet."""
+    return f"sqlite:{tmp_path}/tenure.db"
+
+
+@pytest.fixture
+def cli(tmp_path, store):
+    program = Cli(tmp_path, store)
+    yield program
+    program.end()
