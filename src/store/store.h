@@ -206,6 +206,11 @@ struct store_options {
 int store_open(const char *url, const struct store_options *opt, struct store **ret,
                tenure_error *err);
 
+/* The way out of TENURE_WENT_BACK: accepts the store as it is, and lifts its tokens above `above`
+ * and above all that it can know of.  TENURE_BUSY while sessions of it run, TENURE_INVALID for an
+ * engine that keeps its own history, and what store_open() fails with. */
+int store_raise(const char *url, uint64_t above, tenure_error *err);
+
 /* FNV-1a, 64 bits, of a key: what a hint carries. */
 uint64_t store_key_hash(const char *key);
 

@@ -1,0 +1,300 @@
+#include "os/gate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/fail.h"
+
+static_assert(sizeof(struct gate_page) <= GATE_PAGE_BYTES, "the page has room for its struct");
+static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2,
+              "a futex word is a plain int");
+
+struct gate {
+    int fd;
+    bool inside;
+    pid_t pid;
+    char comm[16];
+    struct gate_page *page;
+    char path[];
+};
+
+struct gate_page *gate_page(const struct gate *g)
+{
+    return g->page;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* An OFD lock of all of the file: 0, or an errno. */
+static int lock(int fd, short type, int command)
+{
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET};
+    int n;
+    do {
+        n = fcntl(fd, command, &l);
+    } while (n != 0 && errno == EINTR);
+    return n == 0 ? 0 : errno;
+}
+
+/* A file that we made gets the mode and owner of its model, whatever the umask says. */
+static int adopt(int fd, const struct stat *model)
+{
+    mode_t mode = model ? model->st_mode & 0666 : 0600;
+    if (fchmod(fd, mode) != 0)
+        return errno;
+    if (model && geteuid() == 0 && fchown(fd, model->st_uid, model->st_gid) != 0)
+        return errno;
+    return 0;
+}
+
+static int open_file(const char *path, const struct stat *model, int *ret)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0 && errno == EEXIST)
+            return open_file(path, model, ret); /* somebody else was faster */
+        int e = fd < 0 ? errno : adopt(fd, model);
+        if (e != 0) {
+            if (fd >= 0)
+                close(fd);
+            return e;
+        }
+    }
+    if (fd < 0)
+        return errno;
+    *ret = fd;
+    return 0;
+}
+
+/* Fills the page of a new file; leaves an old one as it is.  Entered. */
+static int page_prepare(struct gate *g, tenure_error *err)
+{
+    static const char none[8];
+    struct gate_page *p = g->page;
+    if (memcmp(p->magic, none, sizeof none) == 0) {
+        p->version = GATE_VERSION;
+        memcpy(p->magic, GATE_MAGIC, sizeof p->magic);
+        return 0;
+    }
+    if (memcmp(p->magic, GATE_MAGIC, sizeof p->magic) != 0)
+        return fail(err, TENURE_FOREIGN, "%s is not a gate of tenure", g->path);
+    if (p->version != GATE_VERSION)
+        return fail(err, TENURE_FOREIGN, "%s has version %u; this tenure knows version %d",
+                    g->path, p->version, GATE_VERSION);
+    return 0;
+}
+
+static int page_map(struct gate *g, tenure_error *err)
+{
+    struct stat st;
+    int e = lock(g->fd, F_WRLCK, F_OFD_SETLKW); /* held for microseconds while it is made */
+    if (e != 0)
+        return fail_errno(err, e, "%s cannot be locked", g->path);
+    if (fstat(g->fd, &st) != 0)
+        return fail_errno(err, errno, "%s", g->path);
+    if (st.st_size < GATE_PAGE_BYTES) {
+        e = posix_fallocate(g->fd, 0, GATE_PAGE_BYTES);
+        if (e != 0)
+            return fail_errno(err, e, "no room for %s", g->path);
+    }
+    void *at = mmap(NULL, GATE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
+    if (at == MAP_FAILED)
+        return fail_errno(err, errno, "%s cannot be mapped", g->path);
+    g->page = at;
+    return page_prepare(g, err);
+}
+
+int gate_open(const char *path, const struct stat *model, struct gate **ret, tenure_error *err)
+{
+    size_t len = strlen(path) + 1;
+    struct gate *g = calloc(1, sizeof *g + len);
+    if (!g)
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    memcpy(g->path, path, len);
+    g->pid = getpid();
+    if (prctl(PR_GET_NAME, g->comm) != 0)
+        g->comm[0] = '\0';
+    int e = open_file(path, model, &g->fd);
+    if (e != 0) {
+        free(g);
+        return fail_errno(err, e, "%s cannot be opened for writing", path);
+    }
+    int code = page_map(g, err);
+    if (code < 0) {
+        gate_close(g);
+        return code;
+    }
+    e = lock(g->fd, F_UNLCK, F_OFD_SETLK);
+    assert(e == 0);
+    *ret = g;
+    return 0;
+}
+
+struct gate *gate_close(struct gate *g)
+{
+    if (!g)
+        return NULL;
+    if (g->inside)
+        gate_leave(g);
+    gate_forked(g);
+    free(g);
+    return NULL;
+}
+
+void gate_forked(struct gate *g)
+{
+    if (g->page)
+        munmap(g->page, GATE_PAGE_BYTES);
+    if (g->fd >= 0)
+        close(g->fd);
+    g->page = NULL;
+    g->fd = -1;
+    g->inside = false;
+}
+
+/* ---- entering ------------------------------------------------------------------------------- */
+
+static void sleep_on(_Atomic uint32_t *word, uint32_t seen, int64_t ms)
+{
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+    /* Shared, not private: the word is in a file.  Whatever ends the sleep, we look again. */
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
+}
+
+/* The state letter of a process of our PID namespace, if it is the one named comm; else 0. */
+static char process_state(int pid, const char *comm)
+{
+    char path[32], line[128];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, line, sizeof line - 1);
+    close(fd);
+    if (n <= 0)
+        return 0;
+    line[n] = '\0';
+    char *left = strchr(line, '('), *right = strrchr(line, ')');
+    if (!left || !right || right <= left || right[1] != ' ')
+        return 0;
+    *right = '\0';
+    return strcmp(left + 1, comm) == 0 ? right[2] : 0;
+}
+
+static int busy(struct gate *g, int64_t waited_ms, tenure_error *err)
+{
+    char comm[sizeof g->page->owner_comm + 1] = "";
+    int pid = atomic_load(&g->page->owner_pid);
+    memcpy(comm, g->page->owner_comm, sizeof g->page->owner_comm);
+    if (pid == 0)
+        return fail(err, TENURE_BUSY, "%s was shut for %lld ms", g->path, (long long)waited_ms);
+    const char *state = process_state(pid, comm) == 'T' ? ", which is stopped: continue or kill it"
+                                                        : "";
+    return fail(err, TENURE_BUSY, "%s was shut for %lld ms, by process %d (%s)%s", g->path,
+                (long long)waited_ms, pid, comm, state);
+}
+
+/* Whether the file that we lock is still the one that others find. */
+static bool is_in_place(const struct gate *g)
+{
+    struct stat st;
+    return fstat(g->fd, &st) == 0 && st.st_nlink > 0;
+}
+
+static int come_in(struct gate *g, bool slept, tenure_error *err)
+{
+    struct gate_page *p = g->page;
+    g->inside = true;
+    if (slept) {
+        /* We took the mark away from the others who sleep, or never needed it: be generous. */
+        atomic_store_explicit(&p->sleeps, 1, memory_order_relaxed);
+        atomic_store_explicit(&p->hungry_until, 0, memory_order_relaxed);
+    }
+    memcpy(p->owner_comm, g->comm, sizeof p->owner_comm);
+    atomic_store_explicit(&p->owner_pid, g->pid, memory_order_relaxed);
+    if (is_in_place(g))
+        return 0;
+    gate_leave(g);
+    return fail(err, TENURE_WENT_BACK, "%s was removed while the store was open; open it anew",
+                g->path);
+}
+
+/* Whether somebody else waited for so long that we should not overtake. */
+static bool gives_way(const struct gate_page *p)
+{
+    int64_t until = atomic_load_explicit(&p->hungry_until, memory_order_relaxed);
+    return until != 0 && clock_now().ms < until;
+}
+
+int gate_enter(struct gate *g, struct span patience, tenure_error *err)
+{
+    struct gate_page *p = g->page;
+    struct instant since = {0};
+    assert(!g->inside);
+    for (int round = 0;; round++) {
+        uint32_t seen = atomic_load(&p->word);
+        if (round > 0)
+            atomic_store(&p->sleeps, 1); /* before the try: a departure after it wakes us */
+        if (round > 1 || !gives_way(p)) {
+            int e = lock(g->fd, F_WRLCK, F_OFD_SETLK);
+            if (e == 0)
+                return come_in(g, round > 0, err);
+            if (e != EAGAIN && e != EACCES)
+                return fail_errno(err, e, "%s cannot be locked", g->path);
+        }
+        if (round == 0) {
+            since = clock_now();
+            continue; /* mark, and try once more */
+        }
+        struct instant now = clock_now();
+        int64_t waited = instant_diff(since, now).ms;
+        if (waited >= patience.ms)
+            return busy(g, waited, err);
+        if (waited >= GATE_HUNGRY_MS)
+            atomic_store(&p->hungry_until, now.ms + 2 * GATE_SLICE_MS);
+        sleep_on(&p->word, seen, GATE_SLICE_MS);
+    }
+}
+
+void gate_leave(struct gate *g)
+{
+    struct gate_page *p = g->page;
+    assert(g->inside);
+    g->inside = false;
+    atomic_store_explicit(&p->owner_pid, 0, memory_order_relaxed);
+    int e = lock(g->fd, F_UNLCK, F_OFD_SETLK);
+    assert(e == 0);
+    atomic_fetch_add(&p->word, 1);
+    if (atomic_load(&p->sleeps) != 0) {
+        atomic_store(&p->sleeps, 0);
+        syscall(SYS_futex, &p->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+int gate_sync(struct gate *g)
+{
+    if (msync(g->page, GATE_PAGE_BYTES, MS_SYNC) != 0 || fdatasync(g->fd) != 0)
+        return errno;
+    return 0;
+}
+
+void gate_poke(struct gate *g)
+{
+    if (clock_now().ms >= atomic_load_explicit(&g->page->observed_until, memory_order_relaxed))
+        return;
+    ssize_t n = pwrite(g->fd, "", 1, offsetof(struct gate_page, poke));
+    (void)n; /* a hint; who relies on it also looks at `changes` */
+}

@@ -1,0 +1,87 @@
+/* os/gate.h - who may write to a store that many processes share, and the page that they share.
+ *
+ * The gate is an OFD lock on a file of its own beside the store.  The kernel drops it with its
+ * last owner, so nothing has to be recovered when a process dies, and process ids never decide
+ * (a robust mutex identifies its owner by one, which collides between PID namespaces).  Who finds
+ * it shut sleeps on a futex word in the page and is woken by the one who leaves; the sleep is cut
+ * into slices, because a process that is killed inside does not wake anybody.
+ *
+ * FAIRNESS.  A process that comes may overtake those who sleep: that keeps the processor busy.
+ * But one that has waited for GATE_HUNGRY_MS says so in the page, and from then on newcomers
+ * queue up behind it.
+ *
+ * THE PAGE is the whole file.  It is allocated when it is made, so a full disk cannot end a
+ * process with SIGBUS.  All fields but the atomic ones are changed inside the gate only.  It must
+ * never be trusted to be newer than the store after the machine was down: it is written back by
+ * the kernel at any time, but for `ceiling`, which gate_sync() makes durable.
+ *
+ * In a process that was forked inside the gate, the child holds the description of the lock too:
+ * gate_forked() drops it.  One thread at a time per struct gate; any number of gates on one file.
+ */
+#ifndef OS_GATE_H
+#define OS_GATE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <tenure/error.h>
+
+#include "core/time.h"
+#include "os/clock.h"
+
+#define GATE_PAGE_BYTES 4096
+#define GATE_SLICE_MS 5   /* of a sleep: how late the death of who is inside may be noticed */
+#define GATE_HUNGRY_MS 20 /* after so long, newcomers give way */
+
+struct gate_page {
+    char magic[8];     /* GATE_MAGIC */
+    uint32_t version;  /* GATE_VERSION */
+    _Atomic uint32_t word;    /* the futex: counts departures */
+    _Atomic uint32_t sleeps;  /* 1: somebody may sleep, so who leaves wakes one */
+    _Atomic int32_t owner_pid; /* for messages only; 0: nobody is inside */
+    char owner_comm[16];       /* for messages only */
+    _Atomic int64_t hungry_until; /* newcomers give way until then (CLOCK_BOOTTIME, ms) */
+
+    uint8_t store_id[16];            /* of the database that this page belongs to; 0: none yet */
+    char domain[CLOCK_DOMAIN_BYTES]; /* whose clock the store's instants count on */
+    uint64_t floor;                  /* as of the last commit */
+    uint64_t ceiling;                /* durable: no token above it was given out */
+    uint64_t checkpoint_frames;      /* length of the log at the last checkpoint */
+    _Atomic uint64_t changes;        /* counts commits that others may want to look at */
+    _Atomic int64_t observed_until;  /* until then somebody has an inotify watch on the file */
+    unsigned char poke;              /* written with pwrite(), which inotify notices */
+};
+
+#define GATE_MAGIC "tenuregt"
+#define GATE_VERSION 1
+
+struct gate;
+
+/* Opens the gate file, or makes it with the mode and (for root) the owner of `model`; NULL: mode
+ * 0600.  Not entered yet.  Errors: TENURE_DENIED, TENURE_READ_ONLY, TENURE_NO_SPACE,
+ * TENURE_UNREACHABLE (no such directory), TENURE_FOREIGN (another file, or a newer version). */
+int gate_open(const char *path, const struct stat *model, struct gate **ret, tenure_error *err);
+
+/* Leaves the gate if need be and closes it.  Returns NULL; NULL is fine. */
+struct gate *gate_close(struct gate *g);
+
+/* The page; valid until gate_close(), NULL after gate_forked(). */
+struct gate_page *gate_page(const struct gate *g);
+
+/* Enters, waiting for at most `patience`.  0, or TENURE_BUSY (who is inside, and for how long we
+ * waited), TENURE_WENT_BACK (the gate file was removed or replaced under us). */
+int gate_enter(struct gate *g, struct span patience, tenure_error *err);
+
+/* Leaves and wakes one who sleeps. */
+void gate_leave(struct gate *g);
+
+/* Makes the page durable.  Inside the gate.  0, or an errno. */
+int gate_sync(struct gate *g);
+
+/* Tells those who watch the file with inotify, if there may be any, that something changed. */
+void gate_poke(struct gate *g);
+
+/* In the child after fork(): lets go of everything; only gate_close() may follow. */
+void gate_forked(struct gate *g);
+
+#endif

@@ -1,0 +1,56 @@
+/* store/open.c - from a URL to an engine. */
+#include "os/fail.h"
+#include "store/engines.h"
+
+static const struct engine {
+    const char *scheme;
+    store_open_fn *open;
+    int (*raise)(const struct url *url, uint64_t above, tenure_error *err); /* NULL: no need */
+} engines[] = {
+    {"sqlite", sqlite_store_open, sqlite_store_raise},
+    {"memory", memory_store_open, NULL},
+};
+
+#define KNOWN "known are sqlite:PATH and memory:NAME"
+
+/* The engine of a URL, or a code. */
+static int find(const char *text, struct url *ret_url, const struct engine **ret,
+                tenure_error *err)
+{
+    enum url_flaw flaw = url_parse(text_of(text), ret_url);
+    if (flaw == URL_BAD_BYTE) /* not to be printed */
+        return fail(err, TENURE_INVALID, "this is no store's URL: %s; " KNOWN,
+                    url_flaw_text(flaw));
+    if (flaw != URL_FINE)
+        return fail(err, TENURE_INVALID, "\"%.120s\" is no store's URL: %s; " KNOWN, text,
+                    url_flaw_text(flaw));
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+        if (text_equal(ret_url->scheme, text_of(engines[i].scheme))) {
+            *ret = &engines[i];
+            return 0;
+        }
+    }
+    return fail(err, TENURE_INVALID, "\"%.120s\": unknown scheme \"%.*s\"; " KNOWN, text,
+                (int)(ret_url->scheme.len > 40 ? 40 : ret_url->scheme.len), ret_url->scheme.at);
+}
+
+int store_open(const char *url, const struct store_options *opt, struct store **ret,
+               tenure_error *err)
+{
+    struct url parts;
+    const struct engine *engine;
+    int code = find(url, &parts, &engine, err);
+    return code < 0 ? code : engine->open(&parts, opt, ret, err);
+}
+
+int store_raise(const char *url, uint64_t above, tenure_error *err)
+{
+    struct url parts;
+    const struct engine *engine;
+    int code = find(url, &parts, &engine, err);
+    if (code < 0)
+        return code;
+    if (!engine->raise)
+        return fail(err, TENURE_INVALID, "%.120s: tokens of this store cannot be raised", url);
+    return engine->raise(&parts, above, err);
+}

@@ -1,0 +1,306 @@
+/* store/sqlite.c - the embedded engine: its table of calls, opening and closing. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/place.h"
+#include "store/engines.h"
+#include "store/sqlite_engine.h"
+
+#define PATIENCE_DEFAULT_MS (TIMING_TTL_DEFAULT_MS / 6)
+#define SUFFIX_BYTES 8 /* "-gate", "-live" */
+
+/* ---- where it is ---------------------------------------------------------------------------- */
+
+/* A path for what does not exist yet: the real path of its directory, and its name. */
+static int resolve_new(const char *path, char *ret, tenure_error *err)
+{
+    char dir[PATH_MAX];
+    struct stat st;
+    if (lstat(path, &st) == 0)
+        return fail(err, TENURE_UNREACHABLE, "%s is a symbolic link to nothing", path);
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (*name == '\0')
+        return fail(err, TENURE_INVALID, "sqlite:%s names a directory, not a file", path);
+    memcpy(dir, path, len);
+    memcpy(dir + len, "", 1);
+    const char *which = !slash ? "." : len == 0 ? "/" : dir;
+    char real[PATH_MAX];
+    if (!realpath(which, real))
+        return errno == ENOENT
+                   ? fail(err, TENURE_UNREACHABLE, "the directory %s does not exist", which)
+                   : fail_errno(err, errno, "%s", which);
+    int n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    if (n < 0 || n >= PATH_MAX - SUFFIX_BYTES)
+        return fail(err, TENURE_INVALID, "the path of the store is too long");
+    return 0;
+}
+
+/* One file has one name, or two processes would use two gates. */
+static int resolve(struct text body, char *ret, tenure_error *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (body.len == 0)
+        return fail(err, TENURE_INVALID, "\"sqlite:\" names no file: write sqlite:PATH");
+    if (body.len >= sizeof path - SUFFIX_BYTES)
+        return fail(err, TENURE_INVALID, "the path of the store is too long");
+    memcpy(path, body.at, body.len);
+    path[body.len] = '\0';
+    if (strncmp(path, "//", 2) == 0 && path[2] != '/')
+        return fail(err, TENURE_INVALID, "sqlite:%s names a host, and a file has none: write "
+                                         "sqlite:PATH", path);
+    if (path[0] == ':')
+        return fail(err, TENURE_INVALID, "sqlite:%s is not a file; memory: is the store for "
+                                         "tests", path);
+    if (!realpath(path, ret)) {
+        if (errno != ENOENT)
+            return fail_errno(err, errno, "%s", path);
+        int code = resolve_new(path, ret, err);
+        if (code < 0)
+            return code;
+    }
+    if (strchr(ret, '?'))
+        return fail(err, TENURE_INVALID, "%s: a store's path has no \"?\"", ret);
+    if (stat(ret, &st) != 0)
+        return errno == ENOENT ? 0 : fail_errno(err, errno, "%s", ret);
+    if (!S_ISREG(st.st_mode))
+        return fail(err, TENURE_INVALID, "%s is not a file", ret);
+    if (st.st_nlink > 1)
+        return fail(err, TENURE_UNSAFE_PLACE, "%s has %lu names (hard links); a store has one",
+                    ret, (unsigned long)st.st_nlink);
+    return 0;
+}
+
+static int read_options(struct text query, bool *ret_any, tenure_error *err)
+{
+    struct text key, value;
+    while (url_option_next(&query, &key, &value)) {
+        if (!text_equal(key, text_of("fs")) || !text_equal(value, text_of("any")))
+            return fail(err, TENURE_INVALID, "unknown option \"%.*s=%.*s\" of a sqlite: URL; "
+                                             "known is fs=any",
+                        (int)(key.len > 60 ? 60 : key.len), key.at ? key.at : "",
+                        (int)(value.len > 60 ? 60 : value.len), value.at ? value.at : "");
+        *ret_any = true;
+    }
+    return 0;
+}
+
+/* ---- closing -------------------------------------------------------------------------------- */
+
+static void sqlite_forked(struct store *store)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    s->forked = true;
+    sqlite_hints_close(s);
+    lifelines_forked(s->lives);
+    gate_forked(s->gate);
+}
+
+static void sqlite_close(struct store *store)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    sqlite_hints_close(s);
+    s->lives = lifelines_close(s->lives);
+    /* After fork() the connection belongs to the parent: SQLite may not even close it here, and
+     * its memory stays until the child ends or becomes another program. */
+    if (!s->forked) {
+        for (int i = 0; i < ST_COUNT; i++)
+            sqlite3_finalize(s->st[i]);
+        sqlite3_close(s->db);
+    }
+    s->gate = gate_close(s->gate);
+    for (int i = 0; i < STORE_KEYS_MAX; i++)
+        free(s->buffer[i]);
+    free(s->path);
+    free(s->url);
+    free(s);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void sqlite_abandon(struct store *store, struct store_op *op)
+{
+    (void)store; /* an embedded engine has nothing in flight */
+    if (!op->done)
+        store_op_finish(op, TENURE_UNSURE);
+}
+
+static const char *sqlite_url(struct store *store)
+{
+    return sqlite_of(store)->url;
+}
+
+static const struct store_ops sqlite_ops = {
+    .scheme = "sqlite",
+    .close = sqlite_close,
+    .update = sqlite_update,
+    .session_open = sqlite_session_open,
+    .session_renew = sqlite_session_renew,
+    .session_close = sqlite_session_close,
+    .read = sqlite_read,
+    .abandon = sqlite_abandon,
+    .watch_sessions = sqlite_watch_sessions,
+    .watch_all = sqlite_watch_all,
+    .next_hint = sqlite_next_hint,
+    .fd = sqlite_fd,
+    .process = sqlite_process,
+    .due = sqlite_due,
+    .forked = sqlite_forked,
+    .lifeline = sqlite_lifeline,
+    .examine = sqlite_examine,
+    .url = sqlite_url,
+};
+
+static int allocate(const char *path, bool any_place, struct sqlite_store **ret,
+                    tenure_error *err)
+{
+    struct sqlite_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    s->store.ops = &sqlite_ops;
+    s->any_place = any_place;
+    s->hints.epoll = s->hints.inotify = -1;
+    s->path = strdup(path);
+    bool fine = s->path && asprintf(&s->url, "sqlite:%s%s", path, any_place ? "?fs=any" : "") >= 0;
+    if (!fine)
+        s->url = NULL; /* asprintf() leaves it undefined */
+    for (int i = 0; i < STORE_KEYS_MAX; i++) {
+        s->buffer[i] = malloc(STORE_RECORD_MAX);
+        fine = fine && s->buffer[i];
+    }
+    if (!fine) {
+        sqlite_close(&s->store);
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    }
+    *ret = s;
+    return 0;
+}
+
+static int check_directory(const char *path, bool any, tenure_error *err)
+{
+    char dir[PATH_MAX];
+    size_t len = (size_t)(strrchr(path, '/') - path);
+    memcpy(dir, path, len);
+    memcpy(dir + len, "", 1);
+    return place_check(len == 0 ? "/" : dir, any, NULL, err);
+}
+
+/* The companions take after the database, or are private as a new one will be. */
+static int open_gate(struct sqlite_store *s, bool create, tenure_error *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    bool found = stat(s->path, &st) == 0;
+    if (!found && errno != ENOENT)
+        return fail_errno(err, errno, "%s", s->path);
+    if (!found && !create)
+        return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
+    snprintf(path, sizeof path, "%s-gate", s->path);
+    return gate_open(path, found ? &st : NULL, &s->gate, err);
+}
+
+static void count_lives(void *arg, uint64_t session)
+{
+    struct sqlite_store *s = arg;
+    if (lifelines_ask(s->lives, session) == LIFELINE_RUNS)
+        s->gone_count++;
+}
+
+/* Nobody may hold anything while the tokens are raised: the store does not know what they hold. */
+static int check_alone(struct sqlite_store *s, tenure_error *err)
+{
+    s->gone_count = 0;
+    int e = lifelines_list(s->lives, count_lives, s);
+    if (e != 0)
+        return fail_errno(err, e, "%s-live cannot be listed", s->path);
+    size_t alive = s->gone_count;
+    s->gone_count = 0;
+    if (alive == 0)
+        return 0;
+    return fail(err, TENURE_BUSY, "%s: %zu session%s of it still run%s; stop the programs first",
+                s->path, alive, alive == 1 ? "" : "s", alive == 1 ? "s" : "");
+}
+
+static int open_lives(struct sqlite_store *s, tenure_error *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    snprintf(path, sizeof path, "%s-live", s->path);
+    if (stat(s->path, &st) != 0) {
+        /* None yet: what it will be is private. */
+        if (errno != ENOENT)
+            return fail_errno(err, errno, "%s", s->path);
+        st = (struct stat){.st_mode = S_IFREG | 0600, .st_uid = geteuid(), .st_gid = getegid()};
+    }
+    return lifelines_open(path, &st, &s->lives, err);
+}
+
+static int open_inside(struct sqlite_store *s, bool create, const uint64_t *raise,
+                       tenure_error *err)
+{
+    int code = open_lives(s, err);
+    if (code == 0 && raise)
+        code = check_alone(s, err);
+    if (code == 0)
+        code = sqlite_schema_open(s, create, raise, err);
+    if (code == 0)
+        code = sqlite_hints_open(s, err);
+    return code;
+}
+
+static int open_store(const struct url *url, const struct store_options *opt,
+                      const uint64_t *raise, struct store **ret, tenure_error *err)
+{
+    char path[PATH_MAX];
+    bool any = false;
+    struct sqlite_store *s;
+    int code = read_options(url->query, &any, err);
+    if (code == 0)
+        code = resolve(url->body, path, err);
+    if (code == 0)
+        code = check_directory(path, any, err);
+    if (code == 0)
+        code = allocate(path, any, &s, err);
+    if (code < 0)
+        return code;
+    s->patience = opt->patience.ms > 0 ? opt->patience : SPAN(PATIENCE_DEFAULT_MS);
+    code = open_gate(s, opt->create, err);
+    if (code == 0)
+        code = gate_enter(s->gate, s->patience, err);
+    if (code == 0) {
+        code = open_inside(s, opt->create, raise, err);
+        gate_leave(s->gate);
+    }
+    if (code < 0) {
+        sqlite_close(&s->store);
+        return code;
+    }
+    *ret = &s->store;
+    return 0;
+}
+
+int sqlite_store_open(const struct url *url, const struct store_options *opt, struct store **ret,
+                      tenure_error *err)
+{
+    return open_store(url, opt, NULL, ret, err);
+}
+
+int sqlite_store_raise(const struct url *url, uint64_t above, tenure_error *err)
+{
+    const struct store_options opt = {.create = true};
+    struct store *store;
+    if (above > SQLITE_TOKEN_MAX - SQLITE_TOKEN_BLOCK)
+        return fail(err, TENURE_INVALID, "%llu is too high for a token",
+                    (unsigned long long)above);
+    int code = open_store(url, &opt, &above, &store, err);
+    if (code == 0)
+        store->ops->close(store);
+    return code;
+}

@@ -1,0 +1,212 @@
+/* store/sqlite_engine.h - what the files of the SQLite engine share, and nobody else sees.
+ *
+ * The store at PATH is PATH itself (a SQLite database in WAL mode), PATH-wal and PATH-shm
+ * (SQLite's), PATH-gate (os/gate.h) and PATH-live/ (os/lifeline.h).
+ *
+ * DURABILITY.  A commit survives the death of any process, but is not synced: when the machine
+ * dies, the last ones may go with it, and so do all local holders.  Tokens are ahead of that: none
+ * is given out above `ceiling`, which is durable in the database and in the gate, and after a
+ * reboot they go on above it.
+ *
+ * GOING BACK.  The gate mirrors floor and ceiling after each commit.  A database that knows less
+ * was put back from a copy; it is refused at open and at each write until store_raise().
+ *
+ * WRITING is inside the gate, always: it orders the writers fairly, and it keeps any two of them
+ * from checkpointing at once (which corrupts the file in every SQLite before 3.51.3).
+ */
+#ifndef STORE_SQLITE_ENGINE_H
+#define STORE_SQLITE_ENGINE_H
+
+#include <sqlite3.h>
+#include <sys/types.h>
+
+#include "core/timing.h"
+#include "os/clock.h"
+#include "os/fail.h"
+#include "os/gate.h"
+#include "os/lifeline.h"
+#include "store/store.h"
+
+enum statement {
+    ST_READ, /* BEGIN */
+    ST_WRITE,
+    ST_COMMIT,
+    ST_ROLLBACK,
+    ST_META,
+    ST_META_FLOOR,
+    ST_META_CEILING,
+    ST_FIND, /* and one more for each further key */
+    ST_FIND_LAST = ST_FIND + STORE_KEYS_MAX - 1,
+    ST_INSERT,
+    ST_UPDATE,
+    ST_DELETE,
+    ST_SCAN,
+    ST_SESSION,
+    ST_SESSION_INSERT,
+    ST_SESSION_RENEW,
+    ST_SESSION_NOTICE,
+    ST_SESSION_DELETE,
+    ST_SESSION_PURGE,
+    ST_COUNT,
+};
+
+#define GONE_MAX 64 /* dead sessions that one commit forgets; more are met again */
+
+/* Somebody's process that a key of ours watches. */
+struct peer {
+    uint64_t session;
+    uint32_t watches;
+    int fd;
+};
+
+struct watch {
+    uint64_t key_hash;
+    uint64_t session;
+};
+
+#define HINTS_QUEUED 256
+
+/* Hints of one handle (sqlite_hint.c). */
+struct hints {
+    int epoll;
+    int inotify; /* -1: not watching everything */
+    struct peer *peer;
+    size_t peers, peers_cap;
+    struct watch *watch;
+    size_t watches, watches_cap;
+    uint64_t queue[HINTS_QUEUED];
+    size_t head, queued;
+    bool all; /* look at everything: covers the queue */
+    uint64_t changes; /* the counter at our last look */
+    struct instant looked;
+};
+
+struct sqlite_store {
+    struct store store;
+    char *path, *url;
+    bool any_place; /* ?fs=any */
+    bool forked;
+    sqlite3 *db;
+    sqlite3_stmt *st[ST_COUNT];
+    struct gate *gate;
+    struct lifelines *lives;
+    dev_t dev; /* of the database file when it was opened */
+    ino_t ino;
+    char domain[CLOCK_DOMAIN_BYTES];
+    int64_t base; /* store's clock = clock_now() + base */
+    struct span patience;
+    struct instant busy_since; /* of the busy handler */
+    int log_frames;            /* in the write-ahead log after our last commit */
+    uint64_t session;          /* our own, 0: none */
+    void *buffer[STORE_KEYS_MAX];
+    struct effects fx;
+    uint64_t gone[GONE_MAX]; /* found dead in this decision */
+    size_t gone_count;
+    struct hints hints;
+};
+
+/* What a transaction knows. */
+struct sqlite_txn {
+    uint64_t floor, ceiling;
+    struct instant now;
+    bool floor_moved;
+    bool notify; /* others may want to look */
+};
+
+/* ---- sqlite_schema.c ------------------------------------------------------------------------ */
+
+/* Opens the database of s->path inside the gate, makes or checks the schema, and settles clock,
+ * tokens and mirror.  `raise` accepts a store that went back and lifts its tokens above *raise. */
+int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *raise,
+                       tenure_error *err);
+
+/* Makes a new block of tokens durable: floor and ceiling of database and gate.  Inside the gate,
+ * outside of a transaction. */
+int sqlite_reserve(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, tenure_error *err);
+
+#define SQLITE_TOKEN_BLOCK (1u << 20)
+#define SQLITE_TOKEN_MAX ((uint64_t)1 << 62)
+
+/* ---- sqlite_txn.c --------------------------------------------------------------------------- */
+
+/* Fills *err for a result code of SQLite; `doing` completes "cannot ...". */
+int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error *err);
+
+/* Steps a statement that returns no row (or whose row does not matter) and resets it. */
+int sqlite_run(struct sqlite_store *s, enum statement id);
+
+struct instant sqlite_now(const struct sqlite_store *s);
+
+/* A consistent view without the right to write.  Ends with sqlite_read_end(). */
+int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
+void sqlite_read_end(struct sqlite_store *s);
+
+/* Enters the gate and begins.  Checks that the store is the one that was opened, in its place
+ * and not older than it was, and that a block of tokens is left.  Ends with sqlite_commit() or
+ * sqlite_cancel(), after which we are outside. */
+int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
+int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
+void sqlite_cancel(struct sqlite_store *s);
+
+/* ---- sqlite_session.c ----------------------------------------------------------------------- */
+
+void sqlite_session_open(struct store *store, struct store_session_open *op);
+void sqlite_session_renew(struct store *store, struct store_session_renew *op);
+void sqlite_session_close(struct store *store, struct store_session_close *op);
+int sqlite_lifeline(struct store *store);
+
+/* facts.liveness; the oracle is the struct sqlite_oracle of a decision. */
+struct sqlite_oracle {
+    struct sqlite_store *s;
+    struct instant now;
+    int rc; /* of the first failure: the decision does not count then */
+};
+enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *ret_until);
+
+/* Deletes, within the transaction, the sessions that were found gone; removes their FIFOs. */
+int sqlite_forget_gone(struct sqlite_store *s);
+void sqlite_bury_gone(struct sqlite_store *s);
+
+/* ---- sqlite_update.c ------------------------------------------------------------------------ */
+
+void sqlite_update(struct store *store, struct store_update *op);
+void sqlite_read(struct store *store, struct store_read *op);
+
+/* ---- sqlite_hint.c -------------------------------------------------------------------------- */
+
+int sqlite_hints_open(struct sqlite_store *s, tenure_error *err);
+void sqlite_hints_close(struct sqlite_store *s); /* memory and descriptors; also after fork */
+
+/* Our lifeline was made, or is about to be let go of. */
+int sqlite_hints_join(struct sqlite_store *s, tenure_error *err);
+void sqlite_hints_leave(struct sqlite_store *s);
+
+/* Counts a change of ours for the others.  Inside the gate. */
+void sqlite_hints_count(struct sqlite_store *s);
+
+void sqlite_watch_sessions(struct store *store, const char *key, const uint64_t *session,
+                           uint32_t count);
+int sqlite_watch_all(struct store *store, bool on, tenure_error *err);
+bool sqlite_next_hint(struct store *store, struct store_hint *ret);
+int sqlite_fd(struct store *store);
+void sqlite_process(struct store *store);
+struct instant sqlite_due(struct store *store);
+
+/* ---- sqlite_examine.c ----------------------------------------------------------------------- */
+
+void sqlite_examine(struct store *store, void (*fn)(void *arg, bool fine, const char *text),
+                    void *arg);
+
+static inline struct sqlite_store *sqlite_of(struct store *store)
+{
+    return (struct sqlite_store *)(void *)store; /* the first member */
+}
+
+/* Ends an operation whose op->error was filled. */
+static inline void sqlite_op_failed(struct store_op *op)
+{
+    op->code = op->error.code;
+    op->done = true;
+}
+
+#endif

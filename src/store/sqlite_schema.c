@@ -1,0 +1,457 @@
+/* store/sqlite_schema.c - the database: making it, knowing it again, and settling clock and tokens
+ * when it is opened. */
+#include "store/sqlite_engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define APPLICATION_ID 0x74656e75 /* "tenu" */
+#define SCHEMA_VERSION 1
+#define BOOT_ID_BYTES 36
+
+static const char schema[] =
+    "CREATE TABLE meta(one INTEGER PRIMARY KEY, id BLOB NOT NULL, floor INTEGER NOT NULL,"
+    " ceiling INTEGER NOT NULL, domain TEXT NOT NULL, base INTEGER NOT NULL,"
+    " last INTEGER NOT NULL);"
+    "CREATE TABLE record(key TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE session(id INTEGER PRIMARY KEY, ttl INTEGER NOT NULL,"
+    " expires INTEGER NOT NULL, noticed INTEGER NOT NULL);";
+
+static const char *const sql[ST_COUNT] = {
+    [ST_READ] = "BEGIN",
+    [ST_WRITE] = "BEGIN IMMEDIATE",
+    [ST_COMMIT] = "COMMIT",
+    [ST_ROLLBACK] = "ROLLBACK",
+    [ST_META] = "SELECT floor, ceiling FROM meta WHERE one = 1",
+    [ST_META_FLOOR] = "UPDATE meta SET floor = ?1, last = ?2 WHERE one = 1",
+    [ST_META_CEILING] = "UPDATE meta SET floor = ?1, ceiling = ?2, last = ?3 WHERE one = 1",
+    [ST_FIND] = "SELECT bytes FROM record WHERE key = ?1",
+    [ST_FIND + 1] = "SELECT bytes FROM record WHERE key = ?1",
+    [ST_FIND + 2] = "SELECT bytes FROM record WHERE key = ?1",
+    [ST_FIND + 3] = "SELECT bytes FROM record WHERE key = ?1",
+    [ST_INSERT] = "INSERT INTO record(key, bytes) VALUES(?1, ?2)",
+    [ST_UPDATE] = "UPDATE record SET bytes = ?2 WHERE key = ?1",
+    [ST_DELETE] = "DELETE FROM record WHERE key = ?1",
+    [ST_SCAN] = "SELECT key, bytes FROM record"
+                " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key",
+    [ST_SESSION] = "SELECT expires, ttl, noticed FROM session WHERE id = ?1",
+    [ST_SESSION_INSERT] = "INSERT INTO session(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, 0)",
+    [ST_SESSION_RENEW] = "UPDATE session SET expires = ?2, noticed = 0 WHERE id = ?1",
+    [ST_SESSION_NOTICE] = "UPDATE session SET noticed = 1 WHERE id = ?1",
+    [ST_SESSION_DELETE] = "DELETE FROM session WHERE id = ?1",
+    [ST_SESSION_PURGE] = "DELETE FROM session WHERE expires < ?1",
+};
+_Static_assert(STORE_KEYS_MAX == 4, "there is a statement for each key");
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+/* Makes the entry of a new file durable. */
+static int sync_directory(const char *path)
+{
+    char *dir = strdup(path);
+    if (!dir)
+        return ENOMEM;
+    char *slash = strrchr(dir, '/');
+    slash[slash == dir ? 1 : 0] = '\0';
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int e = fd < 0 || fsync(fd) != 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    free(dir);
+    return e == EINVAL ? 0 : e; /* a file system without fsync of directories */
+}
+
+/* Makes the empty file, so that it has our mode whatever the umask is.  Nobody else may be opening
+ * it: closing any descriptor of a database drops the process's locks on it.  Inside the gate. */
+static int make_file(struct sqlite_store *s, tenure_error *err)
+{
+    int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail_errno(err, errno, "%s cannot be made", s->path);
+    close(fd);
+    int e = sync_directory(s->path);
+    return e == 0 ? 0 : fail_errno(err, e, "%s cannot be made durable", s->path);
+}
+
+static int find_file(struct sqlite_store *s, bool create, bool raise, tenure_error *err)
+{
+    static const uint8_t none[16];
+    struct stat st;
+    const struct gate_page *p = gate_page(s->gate);
+    if (stat(s->path, &st) != 0) {
+        if (errno != ENOENT)
+            return fail_errno(err, errno, "%s", s->path);
+        if (!create)
+            return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
+        if (memcmp(p->store_id, none, sizeof none) != 0 && !raise)
+            return fail(err, TENURE_WENT_BACK,
+                        "%s is gone, but its gate remembers tokens up to %llu; stop what uses "
+                        "it, then `tenure store check --raise-to %llu`", s->path,
+                        (unsigned long long)p->ceiling, (unsigned long long)p->ceiling);
+        int code = make_file(s, err);
+        if (code < 0)
+            return code;
+        if (stat(s->path, &st) != 0)
+            return fail_errno(err, errno, "%s", s->path);
+    }
+    s->dev = st.st_dev;
+    s->ino = st.st_ino;
+    return 0;
+}
+
+/* ---- the connection ------------------------------------------------------------------------- */
+
+/* Only for programs that write without the gate: all others wait there. */
+static int wait_for_stranger(void *arg, int count)
+{
+    struct sqlite_store *s = arg;
+    struct instant now = clock_now();
+    if (count == 0)
+        s->busy_since = now;
+    if (instant_diff(s->busy_since, now).ms >= s->patience.ms)
+        return 0;
+    usleep(500);
+    return 1;
+}
+
+static int note_log(void *arg, sqlite3 *db, const char *name, int frames)
+{
+    struct sqlite_store *s = arg;
+    (void)db;
+    (void)name;
+    s->log_frames = frames;
+    return SQLITE_OK;
+}
+
+static int connect(struct sqlite_store *s, tenure_error *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(s->path, &s->db, flags, NULL);
+    if (rc == SQLITE_OK && sqlite3_db_readonly(s->db, "main") == 1)
+        rc = SQLITE_READONLY;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_handler(s->db, wait_for_stranger, s);
+    /* The last one who closes would checkpoint outside of the gate. */
+    if (rc == SQLITE_OK)
+        rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "open", err);
+    return 0;
+}
+
+static int exec(struct sqlite_store *s, const char *text, const char *doing, tenure_error *err)
+{
+    int rc = sqlite3_exec(s->db, text, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, doing, err);
+}
+
+/* The first column of the first row. */
+static int query_int(struct sqlite_store *s, const char *text, int64_t *ret, tenure_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(s->db, text, -1, &q, NULL);
+    if (rc == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+        *ret = sqlite3_column_int64(q, 0);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_finalize(q);
+    return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, "read", err);
+}
+
+static int use_log(struct sqlite_store *s, tenure_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    bool wal = false;
+    int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = WAL", -1, &q, NULL);
+    if (rc == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW) {
+        const unsigned char *mode = sqlite3_column_text(q, 0);
+        wal = mode && strcmp((const char *)mode, "wal") == 0;
+    }
+    if (rc == SQLITE_OK)
+        rc = sqlite3_finalize(q);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "use a write-ahead log", err);
+    if (!wal)
+        return fail(err, TENURE_UNSAFE_PLACE, "%s: this file system cannot share the memory "
+                                              "that a write-ahead log needs", s->path);
+    sqlite3_wal_hook(s->db, note_log, s); /* also turns SQLite's own checkpoints off */
+    return exec(s, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216;"
+                   "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0", "configure", err);
+}
+
+/* ---- the schema ----------------------------------------------------------------------------- */
+
+static int create_schema(struct sqlite_store *s, tenure_error *err)
+{
+    char text[1024];
+    uint8_t id[16];
+    char hex[2 * sizeof id + 1];
+    if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
+        return fail(err, TENURE_INTERNAL, "the kernel gave no random bytes");
+    for (size_t i = 0; i < sizeof id; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    int n = snprintf(text, sizeof text,
+                     "BEGIN IMMEDIATE; %s"
+                     "INSERT INTO meta VALUES(1, x'%s', 0, 0, '', 0, 0);"
+                     "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+                     schema, hex, APPLICATION_ID, SCHEMA_VERSION);
+    if (n < 0 || (size_t)n >= sizeof text)
+        return fail(err, TENURE_INTERNAL, "the schema is too long");
+    return exec(s, text, "make the schema", err);
+}
+
+/* Whether it is ours; *ret_fresh: nobody's yet.  Changes nothing. */
+static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
+{
+    int64_t application = 0, version = 0, tables = 0;
+    int code = query_int(s, "PRAGMA application_id", &application, err);
+    if (code == 0)
+        code = query_int(s, "PRAGMA user_version", &version, err);
+    if (code == 0)
+        code = query_int(s, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (code < 0)
+        return code;
+    *ret_fresh = application == 0 && version == 0 && tables == 0;
+    if (*ret_fresh)
+        return 0;
+    if (application != APPLICATION_ID)
+        return fail(err, TENURE_FOREIGN,
+                    "%s is the database of another application: its application id is 0x%llx, "
+                    "a store's is 0x%x", s->path, (unsigned long long)application,
+                    APPLICATION_ID);
+    if (version != SCHEMA_VERSION)
+        return fail(err, TENURE_FOREIGN, "%s has schema version %lld; this tenure knows "
+                                         "version %d", s->path, (long long)version,
+                    SCHEMA_VERSION);
+    return 0;
+}
+
+static int prepare(struct sqlite_store *s, tenure_error *err)
+{
+    for (int i = 0; i < ST_COUNT; i++) {
+        int rc = sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->st[i],
+                                    NULL);
+        if (rc != SQLITE_OK)
+            return sqlite_fail(s, rc, "prepare", err);
+    }
+    return 0;
+}
+
+/* ---- settling ------------------------------------------------------------------------------- */
+
+struct meta {
+    uint8_t id[16];
+    uint64_t floor, ceiling;
+    char domain[CLOCK_DOMAIN_BYTES];
+    int64_t base, last;
+};
+
+static int load_meta(struct sqlite_store *s, struct meta *m, tenure_error *err)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(s->db,
+                                "SELECT id, floor, ceiling, domain, base, last FROM meta"
+                                " WHERE one = 1", -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "read", err);
+    bool fine = sqlite3_step(q) == SQLITE_ROW && sqlite3_column_bytes(q, 0) == sizeof m->id;
+    if (fine) {
+        memcpy(m->id, sqlite3_column_blob(q, 0), sizeof m->id);
+        m->floor = (uint64_t)sqlite3_column_int64(q, 1);
+        m->ceiling = (uint64_t)sqlite3_column_int64(q, 2);
+        const unsigned char *domain = sqlite3_column_text(q, 3);
+        snprintf(m->domain, sizeof m->domain, "%s", domain ? (const char *)domain : "");
+        m->base = sqlite3_column_int64(q, 4);
+        m->last = sqlite3_column_int64(q, 5);
+        fine = m->floor <= m->ceiling && m->ceiling <= SQLITE_TOKEN_MAX;
+    }
+    rc = sqlite3_finalize(q);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "read", err);
+    return fine ? 0 : fail(err, TENURE_CORRUPT, "%s: its row of facts is damaged", s->path);
+}
+
+/* Runs fn in a transaction that is durable when it returns.  Inside the gate. */
+static int durably(struct sqlite_store *s, int (*fn)(struct sqlite_store *s, const struct meta *m),
+                   const struct meta *m, tenure_error *err)
+{
+    int code = exec(s, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "reserve tokens", err);
+    if (code == 0) {
+        int rc = fn(s, m);
+        if (rc == SQLITE_OK)
+            rc = sqlite_run(s, ST_COMMIT);
+        if (rc != SQLITE_OK)
+            code = sqlite_fail(s, rc, "reserve tokens", err);
+    }
+    if (sqlite3_get_autocommit(s->db) == 0)
+        sqlite_run(s, ST_ROLLBACK);
+    int rc = sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+    if (code == 0 && rc != SQLITE_OK)
+        code = sqlite_fail(s, rc, "reserve tokens", err);
+    return code;
+}
+
+/* The database is durable before the gate says so: the other way round, a crash in between would
+ * look like a store that went back. */
+static int mirror(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, tenure_error *err)
+{
+    struct gate_page *p = gate_page(s->gate);
+    p->floor = floor;
+    p->ceiling = ceiling;
+    int e = gate_sync(s->gate);
+    return e == 0 ? 0 : fail_errno(err, e, "%s-gate cannot be made durable", s->path);
+}
+
+static int write_ceiling(struct sqlite_store *s, const struct meta *m)
+{
+    sqlite3_stmt *q = s->st[ST_META_CEILING];
+    sqlite3_bind_int64(q, 1, (sqlite3_int64)m->floor);
+    sqlite3_bind_int64(q, 2, (sqlite3_int64)m->ceiling);
+    sqlite3_bind_int64(q, 3, sqlite_now(s).ms);
+    return sqlite_run(s, ST_META_CEILING);
+}
+
+int sqlite_reserve(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, tenure_error *err)
+{
+    struct meta m = {.floor = floor, .ceiling = ceiling};
+    if (ceiling > SQLITE_TOKEN_MAX)
+        return fail(err, TENURE_NO_SPACE, "%s: the tokens are used up", s->path);
+    int code = durably(s, write_ceiling, &m, err);
+    return code < 0 ? code : mirror(s, floor, ceiling, err);
+}
+
+/* After a reboot nobody of before is alive, and the clock goes on from where it was last seen. */
+static int write_meta(struct sqlite_store *s, const struct meta *m)
+{
+    sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(s->db,
+                                "UPDATE meta SET floor = ?1, ceiling = ?2, domain = ?3,"
+                                " base = ?4, last = ?5 WHERE one = 1", -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_bind_int64(q, 1, (sqlite3_int64)m->floor);
+    sqlite3_bind_int64(q, 2, (sqlite3_int64)m->ceiling);
+    sqlite3_bind_text(q, 3, m->domain, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(q, 4, m->base);
+    sqlite3_bind_int64(q, 5, m->last);
+    sqlite3_step(q);
+    rc = sqlite3_finalize(q);
+    if (rc != SQLITE_OK)
+        return rc;
+    return sqlite3_exec(s->db, "DELETE FROM session", NULL, NULL, NULL);
+}
+
+/* The database is the one that the gate knows, and not older. */
+static int check_mirror(struct sqlite_store *s, const struct meta *m, tenure_error *err)
+{
+    const struct gate_page *p = gate_page(s->gate);
+    bool same_boot = strcmp(p->domain, s->domain) == 0 && strcmp(m->domain, s->domain) == 0;
+    if (memcmp(p->store_id, m->id, sizeof m->id) != 0)
+        return fail(err, TENURE_WENT_BACK,
+                    "%s is another store than the one that its gate belongs to; stop what uses "
+                    "it, then `tenure store check --raise-to %llu`", s->path,
+                    (unsigned long long)p->ceiling);
+    /* After a reboot the last commits may be missing, which is no fault: ceilings are durable. */
+    bool floor = same_boot && m->floor < p->floor;
+    if (!floor && m->ceiling >= p->ceiling)
+        return 0;
+    return fail(err, TENURE_WENT_BACK,
+                "%s went back in time: its %s is %llu and was %llu; stop what uses it, then "
+                "`tenure store check --raise-to %llu`", s->path,
+                floor ? "last token" : "reserve of tokens",
+                (unsigned long long)(floor ? m->floor : m->ceiling),
+                (unsigned long long)(floor ? p->floor : p->ceiling),
+                (unsigned long long)p->ceiling);
+}
+
+static int check_domain(struct sqlite_store *s, const struct meta *m, tenure_error *err)
+{
+    if (!clock_domain(s->domain))
+        return fail(err, TENURE_UNSAFE_PLACE, "the kernel does not tell its boot id "
+                                              "(/proc/sys/kernel/random/boot_id)");
+    if (strcmp(m->domain, s->domain) == 0 ||
+        strncmp(m->domain, s->domain, BOOT_ID_BYTES) != 0)
+        return 0;
+    return fail(err, TENURE_UNSAFE_PLACE,
+                "%s counts time in another time namespace (offset \"%s\", ours is \"%s\"); use "
+                "it from one", s->path, m->domain + BOOT_ID_BYTES, s->domain + BOOT_ID_BYTES);
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Begins a new block of tokens above all that may have been given out. */
+static int jump(struct sqlite_store *s, struct meta *m, uint64_t above, tenure_error *err)
+{
+    struct gate_page *p = gate_page(s->gate);
+    bool rebooted = strcmp(m->domain, s->domain) != 0;
+    m->floor = most(most(m->ceiling, above), most(p->floor, p->ceiling));
+    m->ceiling = m->floor + SQLITE_TOKEN_BLOCK;
+    if (m->ceiling > SQLITE_TOKEN_MAX)
+        return fail(err, TENURE_NO_SPACE, "%s: the tokens are used up", s->path);
+    if (rebooted)
+        m->base = ms_add(m->last, -clock_now().ms);
+    s->base = m->base;
+    m->last = sqlite_now(s).ms;
+    memcpy(m->domain, s->domain, sizeof m->domain);
+    int code = durably(s, write_meta, m, err);
+    if (code < 0)
+        return code;
+    memcpy(p->store_id, m->id, sizeof p->store_id);
+    memcpy(p->domain, s->domain, sizeof p->domain);
+    p->checkpoint_frames = 0;
+    atomic_fetch_add(&p->changes, 1);
+    return mirror(s, m->floor, m->ceiling, err);
+}
+
+static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *err)
+{
+    static const uint8_t none[16];
+    struct meta m;
+    struct gate_page *p = gate_page(s->gate);
+    int code = load_meta(s, &m, err);
+    if (code == 0)
+        code = check_domain(s, &m, err);
+    if (code < 0)
+        return code;
+    bool known = memcmp(p->store_id, none, sizeof none) != 0;
+    if (known && !raise) {
+        code = check_mirror(s, &m, err);
+        if (code < 0)
+            return code;
+    }
+    /* A new gate knows nothing: what it should know is below the ceiling. */
+    if (raise || !known || strcmp(m.domain, s->domain) != 0)
+        return jump(s, &m, raise ? *raise : 0, err);
+    s->base = m.base;
+    p->floor = m.floor; /* ahead of the mirror when a process died between commit and mirror */
+    p->ceiling = m.ceiling;
+    return 0;
+}
+
+int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *raise,
+                       tenure_error *err)
+{
+    bool fresh = false;
+    int code = find_file(s, create, raise != NULL, err);
+    if (code == 0)
+        code = connect(s, err);
+    if (code == 0)
+        code = identify(s, &fresh, err);
+    if (code == 0)
+        code = use_log(s, err);
+    if (code == 0 && fresh)
+        code = create_schema(s, err);
+    if (code == 0)
+        code = prepare(s, err);
+    return code < 0 ? code : settle(s, raise, err);
+}

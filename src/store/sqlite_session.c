@@ -1,0 +1,291 @@
+/* store/sqlite_session.c - sessions: rows, FIFOs, and who is alive.
+ *
+ * A session is alive while its row is there, has not expired, and its lifeline does not say that
+ * its process has ended.  Each of the three is final: a deleted row never comes back (ids are
+ * drawn from the tokens' sequence), an expired one is never renewed, and an ended process never
+ * reopens its FIFO. */
+#include "store/sqlite_engine.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* For so long the row of an expired session is kept, so that each of its claims ends with the
+ * right cause; after that its claims say that it died. */
+#define PURGE_AFTER_MS (24 * 3600 * 1000LL)
+#define PURGE_EVERY 64 /* sessions */
+
+struct row {
+    bool found;
+    struct instant expires;
+    struct span ttl;
+    bool noticed;
+};
+
+static int row_read(struct sqlite_store *s, uint64_t session, struct row *ret)
+{
+    sqlite3_stmt *q = s->st[ST_SESSION];
+    *ret = (struct row){0};
+    sqlite3_bind_int64(q, 1, (sqlite3_int64)session);
+    if (sqlite3_step(q) == SQLITE_ROW) {
+        ret->found = true;
+        ret->expires = INSTANT(sqlite3_column_int64(q, 0));
+        ret->ttl = SPAN(sqlite3_column_int64(q, 1));
+        ret->noticed = sqlite3_column_int(q, 2) != 0;
+    }
+    return sqlite3_reset(q);
+}
+
+static int row_delete(struct sqlite_store *s, uint64_t session)
+{
+    sqlite3_bind_int64(s->st[ST_SESSION_DELETE], 1, (sqlite3_int64)session);
+    return sqlite_run(s, ST_SESSION_DELETE);
+}
+
+/* ---- who is alive --------------------------------------------------------------------------- */
+
+static void gone_add(struct sqlite_store *s, uint64_t session)
+{
+    for (size_t i = 0; i < s->gone_count; i++) {
+        if (s->gone[i] == session)
+            return;
+    }
+    if (s->gone_count < GONE_MAX)
+        s->gone[s->gone_count++] = session;
+}
+
+enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *ret_until)
+{
+    struct sqlite_oracle *o = oracle;
+    struct row row;
+    int rc = row_read(o->s, session, &row);
+    if (rc != SQLITE_OK && o->rc == SQLITE_OK)
+        o->rc = rc;
+    if (!row.found) {
+        *ret_until = o->now;
+        return LIVE_GONE;
+    }
+    *ret_until = row.expires;
+    if (instant_reached(o->now, row.expires))
+        return LIVE_EXPIRED;
+    if (lifelines_ask(o->s->lives, session) != LIFELINE_ENDED)
+        return LIVE;
+    gone_add(o->s, session);
+    return LIVE_GONE;
+}
+
+int sqlite_forget_gone(struct sqlite_store *s)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < s->gone_count && rc == SQLITE_OK; i++)
+        rc = row_delete(s, s->gone[i]);
+    return rc;
+}
+
+void sqlite_bury_gone(struct sqlite_store *s)
+{
+    for (size_t i = 0; i < s->gone_count; i++)
+        lifelines_bury(s->lives, s->gone[i]);
+    s->gone_count = 0;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void purge_one(void *arg, uint64_t session)
+{
+    struct sqlite_store *s = arg;
+    if (lifelines_ask(s->lives, session) == LIFELINE_ENDED)
+        gone_add(s, session);
+}
+
+/* Forgets who died without anybody's asking for it. */
+static int purge(struct sqlite_store *s, struct instant now)
+{
+    s->gone_count = 0;
+    int e = lifelines_list(s->lives, purge_one, s);
+    if (e != 0)
+        return SQLITE_OK; /* the next one will do it */
+    int rc = sqlite_forget_gone(s);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_bind_int64(s->st[ST_SESSION_PURGE], 1, ms_add(now.ms, -PURGE_AFTER_MS));
+    return sqlite_run(s, ST_SESSION_PURGE);
+}
+
+static int insert(struct sqlite_store *s, uint64_t id, struct span ttl, struct instant now)
+{
+    sqlite3_stmt *q = s->st[ST_SESSION_INSERT];
+    s->gone_count = 0;
+    if (id % PURGE_EVERY == 0) {
+        int rc = purge(s, now);
+        if (rc != SQLITE_OK)
+            return rc;
+    }
+    sqlite3_bind_int64(q, 1, (sqlite3_int64)id);
+    sqlite3_bind_int64(q, 2, ttl.ms);
+    sqlite3_bind_int64(q, 3, instant_add(now, ttl).ms);
+    return sqlite_run(s, ST_SESSION_INSERT);
+}
+
+/* Lets go of the session that the handle had, if any; it has no say in what becomes of its row. */
+static void let_go(struct sqlite_store *s)
+{
+    sqlite_hints_leave(s);
+    lifelines_drop(s->lives);
+    s->session = 0;
+}
+
+/* The row and the FIFO.  The FIFO is there before the row is committed, so a session is never
+ * without one. */
+static int open_inside(struct sqlite_store *s, const struct sqlite_txn *t, uint64_t id,
+                       struct span ttl, tenure_error *err)
+{
+    let_go(s);
+    int rc = insert(s, id, ttl, t->now);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "open a session", err);
+    int code = lifelines_hold(s->lives, id, err);
+    return code < 0 ? code : sqlite_hints_join(s, err);
+}
+
+void sqlite_session_open(struct store *store, struct store_session_open *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    struct sqlite_txn t;
+    tenure_error *err = &op->op.error;
+    if (sqlite_write_begin(s, &t, err) < 0) {
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    uint64_t id = t.floor + 1;
+    t.floor = id;
+    t.floor_moved = true;
+    if (open_inside(s, &t, id, op->ttl, err) < 0) {
+        let_go(s);
+        lifelines_bury(s->lives, id);
+        sqlite_cancel(s);
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    if (sqlite_commit(s, &t, err) < 0) {
+        let_go(s); /* its FIFO stays: if the row is there after all, it says that we ended */
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    sqlite_bury_gone(s);
+    s->session = id;
+    op->session = id;
+    store_op_finish(&op->op, 0);
+}
+
+/* ---- renewing ------------------------------------------------------------------------------- */
+
+/* Why the session is dead, or NULL. */
+static const char *death(struct sqlite_store *s, uint64_t session, const struct row *row,
+                         struct instant now)
+{
+    if (!row->found)
+        return "it was closed, or its process was found ended";
+    if (instant_reached(now, row->expires))
+        return "it had expired";
+    if (session == s->session && !lifelines_own_intact(s->lives))
+        return "its lifeline was removed";
+    return NULL;
+}
+
+/* Ends the session for good: its row goes, so that nobody ever finds it alive again. */
+static void renew_refuse(struct sqlite_store *s, struct sqlite_txn *t,
+                         struct store_session_renew *op, const struct row *row, const char *why)
+{
+    /* An expired row stays for its cause.  A lifeline that was removed ends the row with it: then
+     * the refusal counts only when that was committed. */
+    if (row->found && !instant_reached(t->now, row->expires)) {
+        t->notify = true;
+        int rc = row_delete(s, op->session);
+        if (rc != SQLITE_OK) {
+            sqlite_fail(s, rc, "end a session", &op->op.error);
+            sqlite_cancel(s);
+            sqlite_op_failed(&op->op);
+            return;
+        }
+        if (sqlite_commit(s, t, &op->op.error) < 0) {
+            sqlite_op_failed(&op->op);
+            return;
+        }
+    } else {
+        sqlite_cancel(s);
+    }
+    store_op_fail(&op->op, TENURE_LOST, "session %llu is dead: %s",
+                  (unsigned long long)op->session, why);
+}
+
+void sqlite_session_renew(struct store *store, struct store_session_renew *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    struct sqlite_txn t;
+    struct row row;
+    tenure_error *err = &op->op.error;
+    if (sqlite_write_begin(s, &t, err) < 0) {
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    int rc = row_read(s, op->session, &row);
+    const char *why = rc == SQLITE_OK ? death(s, op->session, &row, t.now) : NULL;
+    if (why) {
+        renew_refuse(s, &t, op, &row, why);
+        return;
+    }
+    if (rc == SQLITE_OK) {
+        sqlite3_stmt *q = s->st[ST_SESSION_RENEW];
+        sqlite3_bind_int64(q, 1, (sqlite3_int64)op->session);
+        sqlite3_bind_int64(q, 2, instant_add(t.now, row.ttl).ms);
+        rc = sqlite_run(s, ST_SESSION_RENEW);
+    }
+    if (rc != SQLITE_OK) {
+        sqlite_fail(s, rc, "renew a session", err);
+        sqlite_cancel(s);
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    if (sqlite_commit(s, &t, err) < 0) {
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    op->noticed = row.noticed;
+    store_op_finish(&op->op, 0);
+}
+
+/* ---- closing -------------------------------------------------------------------------------- */
+
+void sqlite_session_close(struct store *store, struct store_session_close *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    struct sqlite_txn t;
+    tenure_error *err = &op->op.error;
+    if (sqlite_write_begin(s, &t, err) < 0) {
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    t.notify = true;
+    int rc = row_delete(s, op->session);
+    if (rc != SQLITE_OK) {
+        sqlite_fail(s, rc, "close a session", err);
+        sqlite_cancel(s);
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    if (sqlite_commit(s, &t, err) < 0) {
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    if (op->session == s->session)
+        let_go(s); /* after the commit: those who watch us then find us closed, not died */
+    lifelines_bury(s->lives, op->session);
+    store_op_finish(&op->op, 0);
+}
+
+int sqlite_lifeline(struct store *store)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    int fd = lifelines_own_fd(s->lives);
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}

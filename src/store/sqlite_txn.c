@@ -1,0 +1,257 @@
+/* store/sqlite_txn.c - transactions, and what may go wrong with them. */
+#include "store/sqlite_engine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Frames of the log after which it is copied back into the database: a longer log costs space,
+ * a shorter one more fsyncs (three per round, whatever its length). */
+#define CHECKPOINT_FRAMES 2000
+
+/* Tokens and session ids that one transaction may draw at most: a full claim for each key. */
+#define TOKENS_PER_TXN ((uint64_t)CLAIM_TICKETS_MAX * STORE_KEYS_MAX + 1)
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+static int code_of_io(struct sqlite_store *s, int rc)
+{
+    int e = sqlite3_system_errno(s->db);
+    if (rc == SQLITE_IOERR_NOMEM)
+        return TENURE_NO_MEMORY;
+    if (rc == SQLITE_IOERR_SHMSIZE)
+        return TENURE_NO_SPACE; /* the only reason for which a file cannot grow by a page */
+    return e != 0 ? fail_code(e) : TENURE_UNREACHABLE;
+}
+
+static int code_of(struct sqlite_store *s, int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+        return TENURE_BUSY;
+    case SQLITE_FULL:
+        return TENURE_NO_SPACE;
+    case SQLITE_READONLY:
+        return rc == SQLITE_READONLY_DBMOVED ? TENURE_WENT_BACK : TENURE_READ_ONLY;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return TENURE_DENIED;
+    case SQLITE_NOTADB:
+        return TENURE_FOREIGN;
+    case SQLITE_CORRUPT:
+    case SQLITE_SCHEMA:
+        return TENURE_CORRUPT;
+    case SQLITE_NOMEM:
+        return TENURE_NO_MEMORY;
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR:
+        return code_of_io(s, rc);
+    default:
+        return TENURE_INTERNAL;
+    }
+}
+
+int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error *err)
+{
+    int code = code_of(s, rc);
+    switch (code) {
+    case TENURE_NO_SPACE:
+        return fail(err, code, "%s: cannot %s: no space left on the disk", s->path, doing);
+    case TENURE_BUSY:
+        return fail(err, code, "%s: cannot %s: a program that does not use the gate keeps the "
+                               "database locked", s->path, doing);
+    case TENURE_INTERNAL:
+        return fail(err, code, "%s: cannot %s: %s (%d)", s->path, doing, sqlite3_errmsg(s->db),
+                    rc);
+    default:
+        return fail(err, code, "%s: cannot %s: %s", s->path, doing,
+                    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
+    }
+}
+
+int sqlite_run(struct sqlite_store *s, enum statement id)
+{
+    sqlite3_step(s->st[id]);
+    return sqlite3_reset(s->st[id]); /* the result of the step, with the more precise code */
+}
+
+struct instant sqlite_now(const struct sqlite_store *s)
+{
+    return INSTANT(ms_add(clock_now().ms, s->base));
+}
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+static int meta_read(struct sqlite_store *s, struct sqlite_txn *t)
+{
+    sqlite3_stmt *q = s->st[ST_META];
+    int rc = sqlite3_step(q);
+    if (rc == SQLITE_ROW) {
+        t->floor = (uint64_t)sqlite3_column_int64(q, 0);
+        t->ceiling = (uint64_t)sqlite3_column_int64(q, 1);
+    }
+    int end = sqlite3_reset(q);
+    if (end != SQLITE_OK)
+        return end;
+    return rc == SQLITE_ROW ? SQLITE_OK : SQLITE_CORRUPT;
+}
+
+int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+{
+    *t = (struct sqlite_txn){0};
+    int rc = sqlite_run(s, ST_READ);
+    if (rc == SQLITE_OK)
+        rc = meta_read(s, t);
+    if (rc != SQLITE_OK) {
+        sqlite_read_end(s);
+        return sqlite_fail(s, rc, "read", err);
+    }
+    t->now = sqlite_now(s); /* after the lock: the answer is as of now, not of when we asked */
+    return 0;
+}
+
+void sqlite_read_end(struct sqlite_store *s)
+{
+    if (sqlite3_get_autocommit(s->db) == 0)
+        sqlite_run(s, ST_ROLLBACK); /* of a reader: cannot fail in a way that matters */
+}
+
+/* The file at our path is the one that we have open.  Inside the gate. */
+static int check_place(struct sqlite_store *s, tenure_error *err)
+{
+    struct stat st;
+    const struct gate_page *p = gate_page(s->gate);
+    if (stat(s->path, &st) != 0)
+        return errno == ENOENT
+                   ? fail(err, TENURE_WENT_BACK, "%s was removed while it was open", s->path)
+                   : fail_errno(err, errno, "%s", s->path);
+    if (st.st_dev != s->dev || st.st_ino != s->ino)
+        return fail(err, TENURE_WENT_BACK, "%s was replaced by another file while it was open",
+                    s->path);
+    if (strcmp(p->domain, s->domain) != 0)
+        return fail(err, TENURE_UNSAFE_PLACE,
+                    "%s was opened under another clock: by another machine, or in another time "
+                    "namespace", s->path);
+    return 0;
+}
+
+/* The database is not older than the gate remembers. */
+static int check_age(struct sqlite_store *s, const struct sqlite_txn *t, tenure_error *err)
+{
+    const struct gate_page *p = gate_page(s->gate);
+    if (t->floor >= p->floor && t->ceiling >= p->ceiling)
+        return 0;
+    bool floor = t->floor < p->floor;
+    return fail(err, TENURE_WENT_BACK,
+                "%s went back in time: its %s is %llu and was %llu; stop what uses it, then "
+                "`tenure store check --raise-to %llu`", s->path,
+                floor ? "last token" : "reserve of tokens",
+                (unsigned long long)(floor ? t->floor : t->ceiling),
+                (unsigned long long)(floor ? p->floor : p->ceiling),
+                (unsigned long long)(p->ceiling > p->floor ? p->ceiling : p->floor));
+}
+
+static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+{
+    *t = (struct sqlite_txn){0};
+    int rc = sqlite_run(s, ST_WRITE);
+    if (rc == SQLITE_OK)
+        rc = meta_read(s, t);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "write", err);
+    return check_age(s, t, err);
+}
+
+int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+{
+    int code = gate_enter(s->gate, s->patience, err);
+    if (code < 0)
+        return code;
+    code = check_place(s, err);
+    if (code == 0)
+        code = begin(s, t, err);
+    if (code == 0 && t->ceiling - t->floor < TOKENS_PER_TXN) {
+        uint64_t floor = t->floor;
+        sqlite_run(s, ST_ROLLBACK);
+        code = sqlite_reserve(s, floor, t->ceiling + SQLITE_TOKEN_BLOCK, err);
+        if (code == 0)
+            code = begin(s, t, err);
+    }
+    if (code < 0) {
+        sqlite_cancel(s);
+        return code;
+    }
+    t->now = sqlite_now(s); /* inside: nobody commits with an earlier instant after us */
+    return 0;
+}
+
+void sqlite_cancel(struct sqlite_store *s)
+{
+    if (sqlite3_get_autocommit(s->db) == 0)
+        sqlite_run(s, ST_ROLLBACK); /* or it already was; then there is nothing to roll back */
+    gate_leave(s->gate);
+}
+
+/* ---- ending --------------------------------------------------------------------------------- */
+
+static int floor_write(struct sqlite_store *s, const struct sqlite_txn *t)
+{
+    sqlite3_stmt *q = s->st[ST_META_FLOOR];
+    sqlite3_bind_int64(q, 1, (sqlite3_int64)t->floor);
+    sqlite3_bind_int64(q, 2, t->now.ms);
+    return sqlite_run(s, ST_META_FLOOR);
+}
+
+/* Copies the log back when it has grown by enough since the last time.  Inside the gate: never two
+ * at once, never beside a commit.  A failure costs nothing but space, and the next one retries. */
+static void checkpoint(struct sqlite_store *s)
+{
+    struct gate_page *p = gate_page(s->gate);
+    uint64_t frames = (uint64_t)s->log_frames;
+    if (frames < p->checkpoint_frames)
+        p->checkpoint_frames = 0; /* the log was begun anew */
+    if (frames - p->checkpoint_frames < CHECKPOINT_FRAMES)
+        return;
+    p->checkpoint_frames = frames;
+    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+/* A COMMIT that failed: whether it happened after all.  A full disk or a foreign lock stop it
+ * before its last frame is whole; after an I/O error nobody knows what the next reader will
+ * find. */
+static int commit_failed(struct sqlite_store *s, int rc, tenure_error *err)
+{
+    int code = sqlite_fail(s, rc, "commit", err);
+    if ((rc & 0xff) != SQLITE_IOERR || code == TENURE_NO_SPACE || !err)
+        return code;
+    char text[sizeof err->text];
+    memcpy(text, err->text, sizeof text);
+    return fail(err, TENURE_UNSURE, "%.200s; the outcome is unknown", text);
+}
+
+int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+{
+    struct gate_page *p = gate_page(s->gate);
+    int rc = t->floor_moved ? floor_write(s, t) : SQLITE_OK;
+    if (rc != SQLITE_OK) {
+        int code = sqlite_fail(s, rc, "write", err);
+        sqlite_cancel(s);
+        return code;
+    }
+    rc = sqlite_run(s, ST_COMMIT);
+    if (rc != SQLITE_OK) {
+        int code = commit_failed(s, rc, err);
+        sqlite_cancel(s);
+        return code;
+    }
+    p->floor = t->floor;
+    if (t->notify)
+        sqlite_hints_count(s);
+    checkpoint(s);
+    gate_leave(s->gate);
+    if (t->notify)
+        gate_poke(s->gate);
+    return 0;
+}

@@ -1,0 +1,250 @@
+/* store/sqlite_update.c - decisions on records, and looking at them. */
+#include "store/sqlite_engine.h"
+
+#include <string.h>
+
+#include "core/name.h"
+
+/* ---- one decision --------------------------------------------------------------------------- */
+
+/* Runs decide on what the transaction sees.  Returns its verdict, or a negative code with *err.
+ * The statements of the records stay open as long as their bytes are borrowed. */
+static int decide(struct sqlite_store *s, struct store_update *op, struct sqlite_txn *t,
+                  struct store_view *view, tenure_error *err)
+{
+    struct sqlite_oracle oracle = {.s = s, .now = t->now};
+    s->fx.changed = false;
+    s->fx.ring_count = 0;
+    s->fx.notice = 0;
+    s->gone_count = 0;
+    view->facts = (struct facts){
+        .now = t->now,
+        .wall_ms = clock_wall_ms(),
+        .token_floor = t->floor,
+        .liveness = sqlite_liveness,
+        .oracle = &oracle,
+    };
+    view->count = op->count;
+    view->fx = &s->fx;
+    int rc = SQLITE_OK;
+    for (int i = 0; i < op->count && rc == SQLITE_OK; i++) {
+        sqlite3_stmt *q = s->st[ST_FIND + i];
+        view->in[i] = (struct store_record){.key = op->key[i]};
+        view->out[i] = (struct store_write){.what = STORE_KEEP, .bytes = s->buffer[i]};
+        sqlite3_bind_text(q, 1, op->key[i], -1, SQLITE_STATIC);
+        rc = sqlite3_step(q);
+        if (rc == SQLITE_ROW) {
+            view->in[i].bytes = sqlite3_column_blob(q, 0);
+            view->in[i].len = (size_t)sqlite3_column_bytes(q, 0);
+        }
+        if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+            rc = SQLITE_OK;
+    }
+    int verdict = rc == SQLITE_OK ? op->decide(op->arg, view) : 0;
+    for (int i = 0; i < op->count; i++)
+        sqlite3_reset(s->st[ST_FIND + i]);
+    if (rc == SQLITE_OK)
+        rc = oracle.rc;
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "read", err);
+    if (verdict < 0)
+        return fail(err, verdict, "%s", tenure_error_sentence(verdict));
+    return verdict;
+}
+
+static bool writes(const struct store_view *view)
+{
+    for (int i = 0; i < view->count; i++) {
+        if (view->out[i].what != STORE_KEEP)
+            return true;
+    }
+    return view->fx->notice != 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static int put(struct sqlite_store *s, const struct store_record *in,
+               const struct store_write *out)
+{
+    enum statement id = in->bytes ? ST_UPDATE : ST_INSERT;
+    sqlite3_stmt *q = s->st[id];
+    sqlite3_bind_text(q, 1, in->key, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(q, 2, out->bytes, (int)out->len, SQLITE_STATIC);
+    return sqlite_run(s, id);
+}
+
+static int write_out(struct sqlite_store *s, struct store_view *view, struct sqlite_txn *t)
+{
+    int rc = SQLITE_OK;
+    for (int i = 0; i < view->count && rc == SQLITE_OK; i++) {
+        const struct store_record *in = &view->in[i];
+        if (view->out[i].what == STORE_PUT) {
+            rc = put(s, in, &view->out[i]);
+        } else if (view->out[i].what == STORE_DELETE && in->bytes) {
+            sqlite3_bind_text(s->st[ST_DELETE], 1, in->key, -1, SQLITE_STATIC);
+            rc = sqlite_run(s, ST_DELETE);
+        }
+    }
+    if (rc == SQLITE_OK && s->fx.notice != 0) {
+        sqlite3_bind_int64(s->st[ST_SESSION_NOTICE], 1, (sqlite3_int64)s->fx.notice);
+        rc = sqlite_run(s, ST_SESSION_NOTICE);
+    }
+    if (rc == SQLITE_OK)
+        rc = sqlite_forget_gone(s);
+    if (view->facts.token_floor > t->floor) {
+        t->floor = view->facts.token_floor;
+        t->floor_moved = true;
+    }
+    t->notify = true;
+    return rc;
+}
+
+/* What a decision may not do, whatever the rules are. */
+static int check_out(const struct sqlite_txn *t, const struct store_view *view, tenure_error *err)
+{
+    for (int i = 0; i < view->count; i++) {
+        const struct store_write *out = &view->out[i];
+        if (out->what == STORE_PUT && (out->len == 0 || out->len > STORE_RECORD_MAX))
+            return fail(err, TENURE_INTERNAL, "a record of %zu bytes", out->len);
+    }
+    if (view->facts.token_floor > t->ceiling)
+        return fail(err, TENURE_INTERNAL, "token %llu was drawn above the reserve",
+                    (unsigned long long)view->facts.token_floor);
+    return 0;
+}
+
+/* Bells ring when it is committed and the gate is free: who is woken may come in at once. */
+static void ring(struct sqlite_store *s, const struct store_update *op)
+{
+    for (int i = 0; i < op->count && s->fx.ring_count > 0; i++)
+        lifelines_ring(s->lives, s->fx.ring, s->fx.ring_count, store_key_hash(op->key[i]));
+}
+
+static int update_inside(struct sqlite_store *s, struct store_update *op, tenure_error *err)
+{
+    struct sqlite_txn t;
+    struct store_view view;
+    int code = sqlite_write_begin(s, &t, err);
+    if (code < 0)
+        return code;
+    int verdict = decide(s, op, &t, &view, err);
+    code = verdict < 0 ? verdict : check_out(&t, &view, err);
+    if (code < 0 || !writes(&view)) {
+        sqlite_cancel(s);
+        return code < 0 ? code : verdict;
+    }
+    int rc = write_out(s, &view, &t);
+    if (rc != SQLITE_OK) {
+        code = sqlite_fail(s, rc, "write", err);
+        sqlite_cancel(s);
+        return code;
+    }
+    code = sqlite_commit(s, &t, err);
+    if (code < 0)
+        return code;
+    sqlite_bury_gone(s);
+    ring(s, op);
+    return verdict;
+}
+
+/* Returns true when the question could be answered without writing. */
+static bool update_looking(struct sqlite_store *s, struct store_update *op, int *ret,
+                           tenure_error *err)
+{
+    struct sqlite_txn t;
+    struct store_view view;
+    *ret = sqlite_read_begin(s, &t, err);
+    if (*ret < 0)
+        return true;
+    *ret = decide(s, op, &t, &view, err);
+    sqlite_read_end(s);
+    return *ret < 0 || (!writes(&view) && !view.fx->changed);
+}
+
+void sqlite_update(struct store *store, struct store_update *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    int verdict;
+    if (!op->look_first || !update_looking(s, op, &verdict, &op->op.error))
+        verdict = update_inside(s, op, &op->op.error);
+    if (verdict < 0) {
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    op->verdict = verdict;
+    store_op_finish(&op->op, 0);
+}
+
+/* ---- looking at many ------------------------------------------------------------------------ */
+
+/* Binds the range of keys.  Every byte that a name may have is below DEL, so prefix + DEL is
+ * above all that starts with the prefix. */
+static int scan_bind(struct sqlite_store *s, const struct store_read *op, char *end, size_t cap)
+{
+    sqlite3_stmt *q = s->st[ST_SCAN];
+    const char *after = op->after ? op->after : "";
+    size_t len = strlen(op->prefix);
+    if (len + 2 > cap)
+        return TENURE_INVALID;
+    memcpy(end, op->prefix, len);
+    memcpy(end + len, "\x7f", 2);
+    const char *start = strcmp(after, op->prefix) > 0 ? after : op->prefix;
+    sqlite3_bind_text(q, 1, start, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 2, end, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 3, after, -1, SQLITE_STATIC);
+    return 0;
+}
+
+static int scan(struct sqlite_store *s, const struct store_read *op, const struct sqlite_txn *t)
+{
+    sqlite3_stmt *q = s->st[ST_SCAN];
+    struct sqlite_oracle oracle = {.s = s, .now = t->now};
+    const struct facts facts = {
+        .now = t->now,
+        .wall_ms = clock_wall_ms(),
+        .token_floor = t->floor,
+        .liveness = sqlite_liveness,
+        .oracle = &oracle,
+    };
+    while (sqlite3_step(q) == SQLITE_ROW) {
+        struct facts copy = facts;
+        struct store_record record = {
+            .key = (const char *)sqlite3_column_text(q, 0),
+            .bytes = sqlite3_column_blob(q, 1),
+            .len = (size_t)sqlite3_column_bytes(q, 1),
+        };
+        if (!record.key)
+            return SQLITE_NOMEM;
+        bool go_on = op->fn(op->arg, &record, &copy);
+        if (oracle.rc != SQLITE_OK)
+            return oracle.rc;
+        if (!go_on)
+            return SQLITE_OK;
+    }
+    return sqlite3_reset(q);
+}
+
+void sqlite_read(struct store *store, struct store_read *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    struct sqlite_txn t;
+    char end[NAME_BYTES_MAX + 2];
+    if (scan_bind(s, op, end, sizeof end) < 0) {
+        store_op_fail(&op->op, TENURE_INVALID, "a prefix has at most %d bytes", NAME_BYTES_MAX);
+        return;
+    }
+    if (sqlite_read_begin(s, &t, &op->op.error) < 0) {
+        sqlite_op_failed(&op->op);
+        return;
+    }
+    int rc = scan(s, op, &t);
+    sqlite3_reset(s->st[ST_SCAN]);
+    s->gone_count = 0; /* seen, but only a writer buries */
+    if (rc != SQLITE_OK)
+        sqlite_fail(s, rc, "read", &op->op.error);
+    sqlite_read_end(s);
+    if (rc != SQLITE_OK)
+        sqlite_op_failed(&op->op);
+    else
+        store_op_finish(&op->op, 0);
+}
