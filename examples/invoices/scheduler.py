@@ -46,7 +46,7 @@ def main():
     stopping = []
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
     ledger = open_ledger(sys.argv[1])
-    tell("leads", next=next_number(ledger))
+    tell("leads", next=next_number(ledger), pid=os.getpid())
     while not stopping:
         number = next_number(ledger)
         tell("renders", number=number)
