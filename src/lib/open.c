@@ -333,3 +333,10 @@ EXPORT tenure *tenure_close(tenure *t)
     destroy(t);
     return NULL;
 }
+
+EXPORT int tenure_raise(const char *where, tenure_token above, tenure_error *err)
+{
+    char url[URL_BYTES];
+    int code = resolve(where, url, err);
+    return code < 0 ? code : store_raise(url, above, err);
+}

@@ -172,7 +172,7 @@ static int make_fifo(struct lifelines *l, const char *name, int *ret)
 int lifelines_hold(struct lifelines *l, uint64_t id, tenure_error *err)
 {
     char name[NAME_BYTES];
-    int fd;
+    int fd = -1;
     name_of(id, name);
     int e = make_fifo(l, name, &fd);
     if (e != 0)

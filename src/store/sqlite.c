@@ -260,7 +260,7 @@ static int open_store(const struct url *url, const struct store_options *opt,
 {
     char path[PATH_MAX];
     bool any = false;
-    struct sqlite_store *s;
+    struct sqlite_store *s = NULL;
     int code = read_options(url->query, &any, err);
     if (code == 0)
         code = resolve(url->body, path, err);

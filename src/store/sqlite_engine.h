@@ -25,6 +25,7 @@
 #include "os/fail.h"
 #include "os/gate.h"
 #include "os/lifeline.h"
+#include "store/hint_queue.h"
 #include "store/store.h"
 
 enum statement {
@@ -64,8 +65,6 @@ struct watch {
     uint64_t session;
 };
 
-#define HINTS_QUEUED 256
-
 /* Hints of one handle (sqlite_hint.c). */
 struct hints {
     int epoll;
@@ -74,9 +73,7 @@ struct hints {
     size_t peers, peers_cap;
     struct watch *watch;
     size_t watches, watches_cap;
-    uint64_t queue[HINTS_QUEUED];
-    size_t head, queued;
-    bool all; /* look at everything: covers the queue */
+    struct hint_queue queue;
     uint64_t changes; /* the counter at our last look */
     struct instant looked;
 };

@@ -75,36 +75,6 @@ void sqlite_hints_leave(struct sqlite_store *s)
         unlisten(&s->hints, fd);
 }
 
-/* ---- the queue ------------------------------------------------------------------------------ */
-
-static void add(struct hints *h, uint64_t key_hash)
-{
-    for (size_t i = 0; i < h->queued; i++) {
-        if (h->queue[(h->head + i) % HINTS_QUEUED] == key_hash)
-            return;
-    }
-    if (h->queued == HINTS_QUEUED)
-        h->all = true;
-    else
-        h->queue[(h->head + h->queued++) % HINTS_QUEUED] = key_hash;
-}
-
-static bool take(struct hints *h, struct store_hint *ret)
-{
-    if (h->all) {
-        h->all = false;
-        h->queued = 0;
-        *ret = (struct store_hint){.all = true};
-        return true;
-    }
-    if (h->queued == 0)
-        return false;
-    *ret = (struct store_hint){.key_hash = h->queue[h->head]};
-    h->head = (h->head + 1) % HINTS_QUEUED;
-    h->queued--;
-    return true;
-}
-
 /* ---- watched sessions ----------------------------------------------------------------------- */
 
 static struct peer *peer_find(struct hints *h, uint64_t session)
@@ -170,7 +140,7 @@ static void watch_add(struct sqlite_store *s, uint64_t key_hash, uint64_t sessio
         p = peer_add(s, session, &state);
     if (!p) {
         if (state == LIFELINE_ENDED)
-            add(h, key_hash); /* it ended since the caller looked */
+            hint_queue_add(&h->queue, key_hash); /* it ended since the caller looked */
         return;
     }
     if (!grow(&at, h->watches, &h->watches_cap, sizeof *h->watch)) {
@@ -214,7 +184,7 @@ static void peer_ended(struct hints *h, uint64_t session)
     size_t kept = 0;
     for (size_t i = 0; i < h->watches; i++) {
         if (h->watch[i].session == session)
-            add(h, h->watch[i].key_hash);
+            hint_queue_add(&h->queue, h->watch[i].key_hash);
         else
             h->watch[kept++] = h->watch[i];
     }
@@ -233,7 +203,7 @@ static void look(struct sqlite_store *s)
     if (changes == h->changes)
         return;
     h->changes = changes;
-    h->all = true;
+    h->queue.all = true;
 }
 
 void sqlite_hints_count(struct sqlite_store *s)
@@ -291,7 +261,7 @@ static void drain_bell(struct sqlite_store *s)
     uint64_t hint[64];
     size_t n = lifelines_drain(s->lives, hint, sizeof hint / sizeof hint[0]);
     for (size_t i = 0; i < n; i++)
-        add(&s->hints, hint[i]);
+        hint_queue_add(&s->hints.queue, hint[i]);
 }
 
 static void drain_changes(struct sqlite_store *s)
@@ -321,10 +291,10 @@ static void collect(struct sqlite_store *s)
 bool sqlite_next_hint(struct store *store, struct store_hint *ret)
 {
     struct sqlite_store *s = sqlite_of(store);
-    if (take(&s->hints, ret))
+    if (hint_queue_take(&s->hints.queue, ret))
         return true;
     collect(s);
-    return take(&s->hints, ret);
+    return hint_queue_take(&s->hints.queue, ret);
 }
 
 int sqlite_fd(struct store *store)

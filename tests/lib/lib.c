@@ -522,7 +522,7 @@ static void a_forked_child_cannot_use_the_handle_and_keeps_nothing_alive(void)
 }
 
 /* Starts a process that acquires x, says so through the pipe, and goes on as `then` says. */
-static pid_t holder(int *ret_pipe, void (*then)(void))
+static pid_t holder(int *ret_pipe, void (*then)(int pipe))
 {
     int fd[2];
     if (pipe(fd) != 0)
@@ -533,7 +533,7 @@ static pid_t holder(int *ret_pipe, void (*then)(void))
         tenure_claim *c;
         if (!t || acquire(t, "x", 20000, &c) != 0 || write(fd[1], "h", 1) != 1)
             _exit(1);
-        then();
+        then(fd[1]);
         for (;;)
             pause();
     }
@@ -545,16 +545,19 @@ static pid_t holder(int *ret_pipe, void (*then)(void))
     return pid;
 }
 
-static void nothing(void)
+static void nothing(int pipe)
 {
+    (void)pipe;
 }
 
-static void fork_a_child_that_stays(void)
+/* The child's pid goes through the pipe, so that the case can end it. */
+static void fork_a_child_that_stays(int pipe)
 {
-    if (fork() == 0) {
-        for (;;)
-            pause();
-    }
+    pid_t pid = fork();
+    while (pid == 0)
+        pause();
+    if (write(pipe, &pid, sizeof pid) != sizeof pid)
+        _exit(1);
 }
 
 /* P7: the death of a process frees its claims at kernel speed on its host: far below its ttl. */
@@ -588,12 +591,14 @@ static void a_child_that_survives_its_parent_does_not_keep_the_claims(void)
     pid_t pid = holder(&fd, fork_a_child_that_stays);
     tenure *b = open_as("b", 0);
     tenure_claim *d;
-    CHECK(pid > 0);
-    usleep(20000);
+    pid_t survivor;
+    CHECK(pid > 0 && read(fd, &survivor, sizeof survivor) == sizeof survivor);
     int64_t start = now();
     kill(pid, SIGKILL);
-    CHECK(acquire(b, "x", 20000, &d) == 0);
-    CHECK(now() - start < TTL / 3);
+    int code = acquire(b, "x", 20000, &d);
+    int64_t took = now() - start;
+    bool survived = kill(survivor, SIGKILL) == 0;
+    CHECK(survived && code == 0 && took < TTL / 3);
     waitpid(pid, NULL, 0);
     close(fd);
     tenure_close(b);
