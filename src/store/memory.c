@@ -14,12 +14,7 @@
 #include "os/fail.h"
 #include "store/engines.h"
 #include "store/hint_queue.h"
-
-struct record {
-    char *key;
-    void *bytes;
-    size_t len;
-};
+#include "store/record_set.h"
 
 struct session {
     uint64_t id;
@@ -34,11 +29,9 @@ struct handle;
 struct world {
     struct world *next;
     char *name; /* NULL: of one handle only */
-    unsigned handles;
     pthread_mutex_t mutex;
     struct handle *handle;
-    struct record *record; /* in order of keys */
-    size_t records, records_cap;
+    struct record_set records;
     struct session *session;
     size_t sessions, sessions_cap;
     uint64_t floor;
@@ -67,7 +60,7 @@ struct handle {
 };
 
 static pthread_mutex_t worlds_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct world *worlds; /* those that have a name */
+static struct world *worlds; /* those that have a name; they stay */
 
 static struct handle *handle_of(struct store *store)
 {
@@ -103,84 +96,6 @@ static bool grow(void **at, size_t count, size_t *cap, size_t size)
     *at = more;
     *cap = n;
     return true;
-}
-
-/* ---- records -------------------------------------------------------------------------------- */
-
-/* Where the key is or would be; *ret_found. */
-static size_t record_find(const struct world *w, const char *key, bool *ret_found)
-{
-    size_t low = 0, high = w->records;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(w->record[middle].key, key);
-        if (order == 0) {
-            *ret_found = true;
-            return middle;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ret_found = false;
-    return low;
-}
-
-/* Everything that a put needs, before anything is changed: several puts happen together. */
-static bool record_reserve(struct world *w, const struct store_view *view,
-                           struct record fresh[STORE_KEYS_MAX])
-{
-    for (int i = 0; i < view->count; i++) {
-        fresh[i] = (struct record){0};
-        if (view->out[i].what != STORE_PUT)
-            continue;
-        fresh[i].key = strdup(view->in[i].key);
-        fresh[i].bytes = malloc(view->out[i].len);
-        fresh[i].len = view->out[i].len;
-        if (!fresh[i].key || !fresh[i].bytes)
-            return false;
-        memcpy(fresh[i].bytes, view->out[i].bytes, fresh[i].len);
-    }
-    while (w->records_cap < w->records + STORE_KEYS_MAX) {
-        void *at = w->record;
-        if (!grow(&at, w->records_cap, &w->records_cap, sizeof *w->record))
-            return false;
-        w->record = at;
-    }
-    return true;
-}
-
-static void record_free(struct record *r)
-{
-    free(r->key);
-    free(r->bytes);
-    *r = (struct record){0};
-}
-
-static void record_put(struct world *w, struct record *fresh)
-{
-    bool found;
-    size_t at = record_find(w, fresh->key, &found);
-    if (found) {
-        record_free(&w->record[at]);
-    } else {
-        memmove(w->record + at + 1, w->record + at, (w->records - at) * sizeof *w->record);
-        w->records++;
-    }
-    w->record[at] = *fresh;
-    *fresh = (struct record){0};
-}
-
-static void record_delete(struct world *w, const char *key)
-{
-    bool found;
-    size_t at = record_find(w, key, &found);
-    if (!found)
-        return;
-    record_free(&w->record[at]);
-    w->records--;
-    memmove(w->record + at, w->record + at + 1, (w->records - at) * sizeof *w->record);
 }
 
 /* ---- hints ---------------------------------------------------------------------------------- */
@@ -339,16 +254,28 @@ static int decide(struct handle *h, const struct store_update *op, struct store_
     h->fx.notice = 0;
     *view = (struct store_view){.facts = facts_of(w), .count = op->count, .fx = &h->fx};
     for (int i = 0; i < op->count; i++) {
-        bool found;
-        size_t at = record_find(w, op->key[i], &found);
+        const struct record *r = record_set_get(&w->records, op->key[i]);
         view->in[i] = (struct store_record){.key = op->key[i]};
         view->out[i] = (struct store_write){.what = STORE_KEEP, .bytes = h->buffer[i]};
-        if (found) {
-            view->in[i].bytes = w->record[at].bytes;
-            view->in[i].len = w->record[at].len;
+        if (r) {
+            view->in[i].bytes = r->bytes;
+            view->in[i].len = r->len;
         }
     }
     return op->decide(op->arg, view);
+}
+
+/* Everything that the puts need, before anything is changed: they happen together. */
+static bool prepare(struct world *w, const struct store_view *view,
+                    struct record fresh[STORE_KEYS_MAX])
+{
+    for (int i = 0; i < view->count; i++) {
+        const struct store_write *out = &view->out[i];
+        if (out->what == STORE_PUT &&
+            !record_make(&fresh[i], view->in[i].key, out->bytes, out->len))
+            return false;
+    }
+    return record_set_reserve(&w->records, STORE_KEYS_MAX);
 }
 
 /* Makes the decision so; false without memory, and then nothing has changed. */
@@ -357,7 +284,7 @@ static bool apply(struct handle *h, const struct store_view *view)
     struct world *w = h->world;
     struct record fresh[STORE_KEYS_MAX] = {{0}};
     bool changed = false;
-    if (!record_reserve(w, view, fresh)) {
+    if (!prepare(w, view, fresh)) {
         for (int i = 0; i < view->count; i++)
             record_free(&fresh[i]);
         return false;
@@ -365,9 +292,9 @@ static bool apply(struct handle *h, const struct store_view *view)
     for (int i = 0; i < view->count; i++) {
         changed = changed || view->out[i].what != STORE_KEEP;
         if (view->out[i].what == STORE_PUT)
-            record_put(w, &fresh[i]);
+            record_set_put(&w->records, &fresh[i]);
         else if (view->out[i].what == STORE_DELETE)
-            record_delete(w, view->in[i].key);
+            record_set_delete(&w->records, view->in[i].key);
     }
     if (changed && view->facts.token_floor > w->floor)
         w->floor = view->facts.token_floor;
@@ -407,9 +334,8 @@ static void memory_read(struct store *store, struct store_read *op)
     struct world *w = enter(store);
     const struct facts facts = facts_of(w);
     size_t len = strlen(op->prefix);
-    bool found;
-    for (size_t i = record_find(w, op->prefix, &found); i < w->records; i++) {
-        const struct record *r = &w->record[i];
+    for (size_t i = record_set_seek(&w->records, op->prefix); i < w->records.count; i++) {
+        const struct record *r = &w->records.at[i];
         struct facts copy = facts;
         if (strncmp(r->key, op->prefix, len) != 0)
             break;
@@ -516,9 +442,7 @@ static const char *memory_url(struct store *store)
 
 static void world_free(struct world *w)
 {
-    for (size_t i = 0; i < w->records; i++)
-        record_free(&w->record[i]);
-    free(w->record);
+    record_set_free(&w->records);
     free(w->session);
     free(w->name);
     pthread_mutex_destroy(&w->mutex);
@@ -554,7 +478,6 @@ static struct world *world_join(struct handle *h, const char *name)
     }
     if (w) {
         pthread_mutex_lock(&w->mutex);
-        w->handles++;
         h->next = w->handle;
         w->handle = h;
         pthread_mutex_unlock(&w->mutex);
@@ -571,16 +494,9 @@ static void world_part(struct world *w, struct handle *h)
     while (*at != h)
         at = &(*at)->next;
     *at = h->next;
-    bool last = --w->handles == 0;
     pthread_mutex_unlock(&w->mutex);
-    if (last) {
-        struct world **named = &worlds;
-        while (*named && *named != w)
-            named = &(*named)->next;
-        if (*named)
-            *named = w->next;
-        world_free(w);
-    }
+    if (!w->name)
+        world_free(w); /* it was this handle's only */
     pthread_mutex_unlock(&worlds_mutex);
 }
 

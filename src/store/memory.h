@@ -1,7 +1,7 @@
 /* store/memory.h - the reference engine, in one process; and what tests may do to it.
  *
- * "memory:NAME" is one store for all handles of the process that name it, for as long as one is
- * open; "memory:" is a store of its own for each handle.  Sessions end by expiry, by
+ * "memory:NAME" is one store for all handles of the process that name it, until the process ends;
+ * "memory:" is a store of its own for each handle.  Sessions end by expiry, by
  * store_session_close(), or by memory_session_end(); they do not hang on a process.
  *
  * A handle is used by one thread at a time; handles of one store by any number of threads.
