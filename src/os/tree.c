@@ -16,6 +16,7 @@ enum {
     TABLE_FIRST = 512,       /* processes; grows by doubling */
     DIRENT_BYTES = 16 * 1024,
     STOP_ROUNDS_MAX = 64,    /* a tree that still grows then is killed as it is, and again */
+    TELL_ROUNDS_MAX = 4,     /* who forks faster than that is not told, but killed in the end */
 };
 
 int tree_open(struct tree *ret)
@@ -229,53 +230,62 @@ int tree_scan(struct tree *t, pid_t root, const struct tree_skip *skip, struct t
     return 0;
 }
 
-void tree_signal(struct tree *t, int signo, struct tree_tally *ret)
+/* Whether the scan before the last one found it already. */
+static bool was_inside(const struct tree *t, const struct process *p)
 {
-    ret->denied = 0;
-    for (size_t i = 0; i < t->now.count; i++) {
-        const struct process *p = &t->now.at[i];
-        if (!p->inside || !p->live)
-            continue;
-        int rc = tree_process_signal(t, p->id, signo);
-        if (rc == 0 && p->stopped && signo != SIGKILL)
-            rc = tree_process_signal(t, p->id, SIGCONT);
-        if (rc == -EPERM)
-            ret->denied++;
-    }
+    const struct process *known = table_find(&t->before, p->id.pid);
+    return known && known->inside && known->id.start == p->id.start;
 }
 
-/* Stops who was not in the scan before; returns how many that were. */
-static size_t stop_new(struct tree *t)
+/* Signals those of the last scan that were not in the one before; returns how many that were. */
+static size_t signal_new(struct tree *t, int signo, struct tree_tally *tally)
 {
     size_t fresh = 0;
     for (size_t i = 0; i < t->now.count; i++) {
         const struct process *p = &t->now.at[i];
-        if (!p->inside || !p->live)
-            continue;
-        const struct process *known = table_find(&t->before, p->id.pid);
-        if (known && known->inside && known->id.start == p->id.start)
+        if (!p->inside || !p->live || was_inside(t, p))
             continue;
         fresh++;
-        int rc = tree_process_signal(t, p->id, SIGSTOP);
-        (void)rc; /* gone, or denied: the killing pass counts that */
+        int rc = tree_process_signal(t, p->id, signo);
+        if (rc == 0 && p->stopped && signo != SIGKILL && signo != SIGSTOP)
+            rc = tree_process_signal(t, p->id, SIGCONT);
+        if (rc == -EPERM)
+            tally->denied++;
     }
     return fresh;
 }
 
-int tree_kill(struct tree *t, pid_t root, const struct tree_skip *skip, struct tree_tally *ret)
+/* Scans and signals until a scan shows nobody new. */
+static int signal_all(struct tree *t, pid_t root, const struct tree_skip *skip, int signo,
+                      int rounds_max, struct tree_tally *ret)
 {
     t->before.count = 0;
-    for (int round = 0;; round++) {
+    for (int round = 1;; round++) {
         int rc = tree_scan(t, root, skip, ret);
         if (rc < 0)
             return rc;
-        /* A stopped process cannot fork: nobody new means that everybody is stopped. */
-        if (stop_new(t) == 0 || round == STOP_ROUNDS_MAX)
-            break;
+        if (signal_new(t, signo, ret) == 0 || round == rounds_max)
+            return 0;
         struct process_table swap = t->before;
         t->before = t->now;
         t->now = swap;
     }
-    tree_signal(t, SIGKILL, ret);
+}
+
+int tree_tell(struct tree *t, pid_t root, const struct tree_skip *skip, int signo,
+              struct tree_tally *ret)
+{
+    return signal_all(t, root, skip, signo, TELL_ROUNDS_MAX, ret);
+}
+
+int tree_kill(struct tree *t, pid_t root, const struct tree_skip *skip, struct tree_tally *ret)
+{
+    /* A stopped process cannot fork: nobody new means that everybody is stopped. */
+    int rc = signal_all(t, root, skip, SIGSTOP, STOP_ROUNDS_MAX, ret);
+    if (rc < 0)
+        return rc;
+    ret->denied = 0;
+    t->before.count = 0;
+    signal_new(t, SIGKILL, ret);
     return 0;
 }

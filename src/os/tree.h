@@ -75,9 +75,10 @@ int tree_process_signal(const struct tree *t, struct process_id id, int signo);
 /* Finds all below `root`, root excluded.  `skip` may be NULL.  0 or -errno. */
 int tree_scan(struct tree *t, pid_t root, const struct tree_skip *skip, struct tree_tally *ret);
 
-/* Sends `signo` to all that the last scan found, and SIGCONT after it to those that were stopped,
- * so that they can act on it.  Sets ret->denied only. */
-void tree_signal(struct tree *t, int signo, struct tree_tally *ret);
+/* Sends `signo` once to each of them, until a scan shows nobody new, and SIGCONT after it to those
+ * that were stopped, so that they can act on it.  0 or -errno. */
+int tree_tell(struct tree *t, pid_t root, const struct tree_skip *skip, int signo,
+              struct tree_tally *ret);
 
 /* One pass of ending the tree: stops everybody until a scan shows nobody new, so that no process
  * sees another one die and goes on to its next command; then kills all.  The caller reaps and

@@ -148,8 +148,12 @@ static bool reap(struct guardian *g)
 static size_t tell_tree(struct guardian *g, bool aloud)
 {
     struct tree_tally tally = {0};
-    if (tree_scan(&g->tree, getpid(), NULL, &tally) == 0 && aloud)
-        tree_signal(&g->tree, g->orders->stop_signal, &tally);
+    int rc;
+    if (aloud)
+        rc = tree_tell(&g->tree, getpid(), NULL, g->orders->stop_signal, &tally);
+    else
+        rc = tree_scan(&g->tree, getpid(), NULL, &tally);
+    (void)rc; /* who was not told is killed in the end */
     return tally.live;
 }
 

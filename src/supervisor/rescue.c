@@ -64,8 +64,8 @@ void rescue_close(struct rescue *r)
 void rescue_tell(struct rescue *r, pid_t guardian, int signo)
 {
     struct tree_tally tally;
-    if (tree_scan(&r->tree, guardian, NULL, &tally) == 0)
-        tree_signal(&r->tree, signo, &tally);
+    int rc = tree_tell(&r->tree, guardian, NULL, signo, &tally);
+    (void)rc; /* who was not told is killed in the end */
 }
 
 void rescue_kill_below(struct rescue *r, pid_t guardian, const struct cgroup *group,

@@ -167,16 +167,13 @@ def own_group():
     return None
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    """No test leaves a control group behind."""
-    yield
+def check_no_group(pids):
+    """No control group is left of these drivers."""
     group = own_group()
-    if group:
-        limit = time.monotonic() + LONG  # a guardian whose supervisor was killed may be at it
-        while ours := [g.name for g in group.glob("tenure-*")]:
-            assert time.monotonic() < limit, ours
-            time.sleep(0.002)
+    limit = time.monotonic() + LONG  # a guardian whose supervisor was killed may be at it
+    while group and (ours := [g for pid in pids for g in group.glob(f"tenure-{pid}-*")]):
+        assert time.monotonic() < limit, ours
+        time.sleep(0.002)
 
 
 @pytest.fixture
@@ -195,6 +192,7 @@ def run(tmp_path):
         for stream in (one.process.stdin, one.process.stdout, one.process.stderr):
             if stream:
                 stream.close()
+    check_no_group([one.pid for one in made])
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@
  *     t  ignore SIGTERM, SIGINT, SIGHUP         g  own process group
  *     s  stop itself                            z  main thread ends, another one stays
  *     x  like c, but the parent exits with 0    e  exit with 0
+ *     u  become root for good (of a setuid program), which nobody else may signal
  *     bN bomb: every process forks as fast as it can until there are N
  *     rN restless: N children at any time, each ends after a moment and is replaced
  *     fN a flat tree of N children
@@ -131,6 +132,11 @@ int main(int argc, char **argv)
         case 'd': become_daemon(); break;
         case 'e': return 0;
         case 'g': setpgid(0, 0); break;
+        case 'u':
+            if (setresuid(0, 0, 0) != 0)
+                return 72;
+            announce();
+            break;
         case 's': raise(SIGSTOP); break;
         case 'b': bomb(atoi(step + 1));
         case 'r': restless(atoi(step + 1));
