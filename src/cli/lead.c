@@ -12,8 +12,7 @@ int command_lead(struct invocation *inv)
         return code;
     bool again = inv->argv && !option_given(inv, OPT_ONCE);
     do {
-        code = run_stand(&r);
-        if (code == EXIT_FINE)
+        if (run_stand(&r, &code))
             code = run_term(&r);
     } while (again && r.cut);
     return run_close(&r, code);

@@ -9,8 +9,7 @@ int command_lock(struct invocation *inv)
     int code = run_open(&r, inv, TENURE_LOCK);
     if (code != EXIT_FINE)
         return code;
-    code = run_stand(&r);
-    if (code == EXIT_FINE)
+    if (run_stand(&r, &code))
         code = run_term(&r);
     return run_close(&r, code);
 }

@@ -175,25 +175,29 @@ static bool is_patient(const struct run *r, int code)
            code == TENURE_NO_SPACE || (r->stood_before && class == TENURE_CLASS_DENIED);
 }
 
-/* Gets a place in line: 0 and r->claim, or the exit code. */
-static int ask(struct run *r, struct instant limit)
+/* Gets a place in line: true and r->claim, or false and the exit code. */
+static bool ask(struct run *r, struct instant limit, int *ret_code)
 {
     tenure_error err;
     for (;;) {
         int code = tenure_ask(r->t, r->name, &r->terms, &r->claim, &err);
         if (code >= 0) {
             r->stood_before = true;
-            return EXIT_FINE;
+            return true;
         }
         r->claim = NULL;
-        if (!is_patient(r, code) || instant_reached(clock_now(), limit))
-            return refused(r, &err);
+        if (!is_patient(r, code) || instant_reached(clock_now(), limit)) {
+            *ret_code = refused(r, &err);
+            return false;
+        }
         say_trouble(r, &err);
         struct instant again = instant_add(clock_now(), SPAN(RETRY_MS));
         while (!instant_reached(clock_now(), again)) {
             int signo = signal_take(r);
-            if (signo)
-                return EXIT_SIGNAL + signo;
+            if (signo) {
+                *ret_code = EXIT_SIGNAL + signo;
+                return false;
+            }
             wait_for_news(r, again);
             tenure_process(r->t);
         }
@@ -222,33 +226,40 @@ static int wait_turn(struct run *r, struct instant limit, int *ret_signo, tenure
     }
 }
 
-int run_stand(struct run *r)
+static void say_grant(const struct run *r)
 {
-    int64_t wait_ms = option_number(r->inv, OPT_WAIT, INT64_MAX);
-    struct instant limit = instant_add(clock_now(), SPAN(wait_ms));
-    tenure_error err;
-    r->cut = false;
-    for (;;) {
-        int signo = 0;
-        int code = ask(r, limit);
-        if (code != EXIT_FINE)
-            return code;
-        code = wait_turn(r, limit, &signo, &err);
-        if (code == 0)
-            break;
-        give_up_claim(r);
-        if (signo != 0)
-            return EXIT_SIGNAL + signo;
-        if (tenure_class(code) != TENURE_CLASS_LOST)
-            return refused(r, &err);
-    }
-    say_trouble(r, NULL);
     tenure_token token = tenure_claim_token(r->claim);
     if (r->kind == TENURE_ELECTION)
         say_change("leading %s, epoch %" PRIu64, r->name, token);
     else
         say_detail("acquired %s, token %" PRIu64, r->name, token);
-    return EXIT_FINE;
+}
+
+bool run_stand(struct run *r, int *ret_code)
+{
+    int64_t wait_ms = option_number(r->inv, OPT_WAIT, INT64_MAX);
+    struct instant limit = instant_add(clock_now(), SPAN(wait_ms));
+    tenure_error err;
+    r->cut = r->lost = false;
+    while (ask(r, limit, ret_code)) {
+        int signo = 0;
+        int code = wait_turn(r, limit, &signo, &err);
+        if (code == 0) {
+            say_trouble(r, NULL);
+            say_grant(r);
+            return true;
+        }
+        give_up_claim(r);
+        if (signo != 0) {
+            *ret_code = EXIT_SIGNAL + signo;
+            return false;
+        }
+        if (tenure_class(code) != TENURE_CLASS_LOST) {
+            *ret_code = refused(r, &err);
+            return false;
+        }
+    }
+    return false;
 }
 
 /* ---- a term --------------------------------------------------------------------------------- */
@@ -256,7 +267,6 @@ int run_stand(struct run *r)
 bool run_turn(struct run *r)
 {
     tenure_event e;
-    bool lost = false;
     tenure_process(r->t);
     while (tenure_next_event(r->t, &e) > 0) {
         if (e.claim != r->claim)
@@ -275,13 +285,13 @@ bool run_turn(struct run *r)
             r->cut = true;
             break;
         case TENURE_EVENT_LOST:
-            say_error("lost %s (token %" PRIu64 "): %s", r->name, tenure_claim_token(e.claim),
-                      e.reason);
-            r->cut = lost = true;
+            say_error("%s: the tenure with token %" PRIu64 " is lost: %s", r->name,
+                      tenure_claim_token(e.claim), e.reason);
+            r->cut = r->lost = true;
             break;
         }
     }
-    return lost || tenure_check(r->claim) < 0;
+    return r->lost || tenure_check(r->claim) < 0;
 }
 
 /* The exit code when the guard did not take the announcement: the work must not start. */
@@ -306,7 +316,7 @@ static int give_back(struct run *r, int code)
     int rc = tenure_release(r->claim, &err);
     r->claim = NULL;
     if (tenure_class(rc) == TENURE_CLASS_LOST) {
-        if (!r->cut)
+        if (!r->lost)
             say_error("%s", err.text);
         r->cut = true;
     } else if (rc < 0) {

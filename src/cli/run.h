@@ -29,6 +29,7 @@ struct run {
     tenure_claim *claim; /* NULL between terms */
     bool stood_before;   /* the store has accepted a question of ours */
     bool cut;            /* the present term was lost, or told to end */
+    bool lost;           /* it was lost, and people were told */
     bool troubled;       /* somebody was told that the store cannot be used */
 };
 
@@ -36,8 +37,9 @@ struct run {
  * exit code is returned; then nothing is open. */
 int run_open(struct run *r, const struct invocation *inv, tenure_kind kind);
 
-/* Waits in line until r->claim is held: 0.  Else the exit code, with nothing left behind. */
-int run_stand(struct run *r);
+/* Waits in line until r->claim is held: true.  Else false with the exit code (which -E can make
+ * any number, 0 too), and nothing is left behind. */
+bool run_stand(struct run *r, int *ret_code);
 
 /* Runs the command, or holds for a signal, until the work or the term is over, and gives the
  * tenure back.  Returns the exit code; r->cut says whether the term ended first. */

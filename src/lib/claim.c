@@ -240,14 +240,14 @@ static void refuse(tenure_claim *c, int code, const char *format, ...)
 
 static const char *kind_text(tenure_kind kind)
 {
-    return kind == TENURE_LOCK ? "lock" : kind == TENURE_LEASE ? "lease" : "election";
+    return kind == TENURE_LOCK ? "a lock" : kind == TENURE_LEASE ? "a lease" : "an election";
 }
 
 static void take_conflict(tenure_claim *c)
 {
     const struct decision *d = &c->decision;
     if (d->kind != c->kind)
-        refuse(c, TENURE_CONFLICT, "%s is in use as a %s, not as a %s", c->name,
+        refuse(c, TENURE_CONFLICT, "%s is in use as %s, not as %s", c->name,
                kind_text(d->kind), kind_text(c->kind));
     else
         refuse(c, TENURE_CONFLICT, "%s is in use with %u permits, not %u: all who ask must agree",
