@@ -30,6 +30,17 @@ static const char *summary_of(const struct command *c)
     return c->verb ? command_group_summary(c->name) : c->summary;
 }
 
+static void print_groups(void)
+{
+    const char *before = "", *bar = "";
+    for (const struct command *const *c = command_table; *c; c++) {
+        if (is_first(*c, &before) && (*c)->verb) {
+            printf("%s%s", bar, before);
+            bar = "|";
+        }
+    }
+}
+
 /* ---- bash ----------------------------------------------------------------------------------- */
 
 static void bash_names(void)
@@ -83,7 +94,9 @@ static void print_bash(void)
            "    elif [[ -z $words ]]; then\n"
            "        key=${COMP_WORDS[1]}\n"
            "        case $key in\n"
-           "            lease|guard|store) ((COMP_CWORD > 2)) && key+=\" ${COMP_WORDS[2]}\" ;;\n"
+           "            ");
+    print_groups();
+    printf(") ((COMP_CWORD > 2)) && key+=\" ${COMP_WORDS[2]}\" ;;\n"
            "            help) key=' ' words='");
     bash_names();
     printf("' ;;\n"
@@ -201,7 +214,9 @@ static void print_zsh(void)
            "    fi\n"
            "    shift words; ((CURRENT--))\n"
            "    case $key in\n"
-           "        lease|guard|store) key+=\" $words[2]\"; shift words; ((CURRENT--)) ;;\n"
+           "        ");
+    print_groups();
+    printf(") key+=\" $words[2]\"; shift words; ((CURRENT--)) ;;\n"
            "    esac\n"
            "    case $key in\n");
     for (const struct command *const *c = command_table; *c; c++)
@@ -218,19 +233,19 @@ static void print_zsh(void)
 
 /* ---- fish ----------------------------------------------------------------------------------- */
 
-static void fish_line(const char *condition, const char *word, const char *summary)
+/* A line that offers a word where `place` holds: __tenure_at 0, __tenure_at 1 lease, ... */
+static void fish_word(const char *place, const char *name, const char *word, const char *summary)
 {
-    printf("complete -c tenure -f -n '%s' -a %s -d '", condition, word);
+    printf("complete -c tenure -f -n '__tenure_at %s%s%s' -a '%s' -d '", place, name ? " " : "",
+           name ? name : "", word);
     quoted(summary, "\\");
     printf("'\n");
 }
 
 static void fish_option(const struct command *c, const struct option *o)
 {
-    printf("complete -c tenure -n '__fish_seen_subcommand_from %s", c->name);
-    if (c->verb)
-        printf("; and __fish_seen_subcommand_from %s", c->verb);
-    printf("' -l %s", o->name);
+    printf("complete -c tenure -n '__tenure_in %s%s%s' -l %s", c->name, c->verb ? " " : "",
+           c->verb ? c->verb : "", o->name);
     if (o->letter)
         printf(" -s %c", o->letter);
     if (choices_of(o))
@@ -246,33 +261,44 @@ static void fish_command(const struct command *c)
 {
     for (const struct option *o = c->options; o->name; o++)
         fish_option(c, o);
+    fish_option(c, &option_help);
     if (c->operand[0].choices)
-        printf("complete -c tenure -f -n '__fish_seen_subcommand_from %s' -a '%s'\n", c->name,
-               c->operand[0].choices);
+        fish_word("1", c->name, c->operand[0].choices, c->operand[0].metavar);
     if (c->runs)
-        printf("complete -c tenure -n '__fish_seen_subcommand_from %s; and contains -- -- "
-               "(commandline -opc)' -xa '(__fish_complete_subcommand "
-               "--commandline (commandline -opc | string match -e -- --))'\n",
-               c->name);
+        printf("complete -c tenure -n '__tenure_in %s; and contains -- -- (commandline -opc)' -x "
+               "-a '(__tenure_command)'\n", c->name);
 }
 
 static void print_fish(void)
 {
     const char *before = "";
-    char condition[128];
     printf("# fish completion of tenure, made by: tenure completion fish\n"
-           "complete -c tenure -s h -l help -d 'Say more'\n");
+           "# __tenure_at N [NAME]: N words stand before the cursor, the first is NAME\n"
+           "function __tenure_at\n"
+           "    set -l words (commandline -opc)[2..]\n"
+           "    test (count $words) = $argv[1]; or return 1\n"
+           "    test (count $argv) = 1; or test \"$words[1]\" = \"$argv[2]\"\n"
+           "end\n"
+           "# __tenure_in NAME [VERB]: the command is this one\n"
+           "function __tenure_in\n"
+           "    set -l words (commandline -opc)[2..]\n"
+           "    test \"$words[1]\" = \"$argv[1]\"; or return 1\n"
+           "    test (count $argv) = 1; or test \"$words[2]\" = \"$argv[2]\"\n"
+           "end\n"
+           "# What may stand next in the command after --\n"
+           "function __tenure_command\n"
+           "    set -l words (commandline -opc)\n"
+           "    set -l at (contains -i -- -- $words); or return\n"
+           "    set -e words[1..$at]\n"
+           "    complete -C (string join ' ' -- $words (commandline -ct))\n"
+           "end\n");
     for (const struct command *const *c = command_table; *c; c++)
         if (is_first(*c, &before))
-            fish_line("__fish_use_subcommand", before, summary_of(*c));
-    fish_line("__fish_use_subcommand", "help", "Say more about a command");
+            fish_word("0", NULL, before, summary_of(*c));
+    fish_word("0", NULL, "help", "Say more about a command");
     for (const struct command *const *c = command_table; *c; c++) {
-        if ((*c)->verb) {
-            snprintf(condition, sizeof condition,
-                     "test (count (commandline -opc)) = 2; and __fish_seen_subcommand_from %s",
-                     (*c)->name);
-            fish_line(condition, (*c)->verb, (*c)->summary);
-        }
+        if ((*c)->verb)
+            fish_word("1", (*c)->name, (*c)->verb, (*c)->summary);
         fish_command(*c);
     }
 }

@@ -9,7 +9,7 @@
 
 enum exit_code {
     EXIT_FINE = 0,
-    EXIT_UNSAFE = 1,       /* doctor only: something is unsafe */
+    EXIT_UNSAFE = 1,       /* doctor and guard check: something is unsafe */
     EXIT_USAGE = 64,       /* the command line can never be right */
     EXIT_REFUSED = 80,     /* not acquired; lock -E changes it */
     EXIT_LOST = 81,        /* lost, or ended by an operator, while running */

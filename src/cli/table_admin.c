@@ -160,6 +160,14 @@ static const struct option guard_check_options[] = {
     {0},
 };
 
+static const struct exit_note guard_check_exits[] = {
+    {EXIT_FINE, "The guards are intact."},
+    {EXIT_UNSAFE, "A guard is not intact, or its mark is ahead of the store."},
+    EXIT_OF_USAGE,
+    EXITS_OF_STORE,
+    {0},
+};
+
 const struct command command_row_guard_check = {
     .name = "guard",
     .verb = "check",
@@ -169,7 +177,7 @@ const struct command command_row_guard_check = {
              "any token that the store has given out.",
     .examples = "tenure guard check sqlite:ledger.db\n",
     .options = guard_check_options,
-    .exits = guard_exits,
+    .exits = guard_check_exits,
     .operand = OPERANDS_TARGET,
     .run = command_guard,
 };

@@ -232,6 +232,7 @@ def test_bash_completes_commands_options_and_values(cli):
     assert bash_complete(cli, "tenure", "lock", "--signal", "US") == ["USR1", "USR2"]
     assert bash_complete(cli, "tenure", "completion", "z") == ["zsh"]
     assert "lock" in bash_complete(cli, "tenure", "help", "")
+    assert "--strict" not in bash_complete(cli, "tenure", "guard", "check", "--")
 
 
 def fish_complete(cli, line):
@@ -251,6 +252,8 @@ def test_fish_completes_commands_options_and_values(cli):
     assert "--ttl" in fish_complete(cli, "tenure lease take --t")
     assert fish_complete(cli, "tenure lock --signal US") == ["USR1", "USR2"]
     assert fish_complete(cli, "tenure completion z") == ["zsh"]
+    assert "--reason" not in fish_complete(cli, "tenure guard check --")
+    assert fish_complete(cli, "tenure lock a -- tenure lea") == ["lead", "lease"]
 
 
 def zsh_complete(cli, line):
