@@ -236,7 +236,8 @@ static int leave(tenure_claim *c, tenure_error *err)
     if (c->question == QUESTION_LEAVE || c->must_leave) {
         handle_arm(t, c->look_at);
         if (c->question == QUESTION_LEAVE)
-            return error_set(err, TENURE_UNSURE, "%s: the store did not answer the release", c->name);
+            return error_set(err, TENURE_UNSURE, "%s: the store did not answer the release",
+                             c->name);
         return error_copy(err, &c->op.op.error);
     }
     int code = 0;

@@ -134,7 +134,7 @@ int error_set(tenure_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int error_copy(tenure_error *err, const tenure_error *from);
 
-/* ---- ask.c -------------------------------------------------------------------------------------- */
+/* ---- ask.c --------------------------------------------------------------------------------- */
 
 int name_accept(const char *name, tenure_error *err);
 int text_accept(const char *what, const char *s, size_t max, tenure_error *err);
