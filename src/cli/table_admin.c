@@ -153,14 +153,6 @@ const struct command command_row_guard_announce = {
     .run = command_guard,
 };
 
-static const struct exit_note guard_check_exits[] = {
-    {EXIT_FINE, "Every guard is intact."},
-    {EXIT_UNSAFE, "A table is not protected, or a mark is ahead of the store."},
-    EXIT_OF_USAGE,
-    EXITS_OF_STORE,
-    {0},
-};
-
 static const struct option guard_check_options[] = {
     OPTION_GUARD_NAME(false),
     OPTION_STORE,
