@@ -1,0 +1,145 @@
+/* tests/lib/process.c - a handle and other processes: fork, kill, stop.
+ *
+ *     process memory | process sqlite
+ *
+ * A memory store ends with its process, so all but the fork is for sqlite. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+static void a_forked_child_cannot_use_the_handle_and_keeps_nothing_alive(void)
+{
+    fresh();
+    tenure *a = open_as("a", 0);
+    tenure_claim *c;
+    CHECK(acquire(a, "x", 0, &c) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        tenure_claim *d;
+        bool fine = tenure_check(c) == TENURE_FORKED && tenure_process(a) == TENURE_FORKED &&
+                    acquire(a, "y", 0, &d) == TENURE_FORKED &&
+                    tenure_release(c, NULL) == TENURE_FORKED && tenure_close(a) == NULL;
+        _exit(fine ? 0 : 1);
+    }
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    CHECK(tenure_process(a) == 0 && tenure_check(c) > 0);
+    CHECK(tenure_release(c, &err) == 0);
+    tenure_close(a);
+}
+
+/* Starts a process that acquires x, says so through the pipe, and goes on as `then` says. */
+static pid_t holder(int *ret_pipe, void (*then)(int pipe))
+{
+    int fd[2];
+    if (pipe(fd) != 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        tenure *t = open_as("child", TENURE_PUMP);
+        tenure_claim *c;
+        if (!t || acquire(t, "x", 20000, &c) != 0 || write(fd[1], "h", 1) != 1)
+            _exit(1);
+        then(fd[1]);
+        for (;;)
+            pause();
+    }
+    close(fd[1]);
+    char byte;
+    if (read(fd[0], &byte, 1) != 1)
+        pid = -1;
+    *ret_pipe = fd[0];
+    return pid;
+}
+
+static void nothing(int pipe)
+{
+    (void)pipe;
+}
+
+/* The child's pid goes through the pipe, so that the case can end it. */
+static void fork_a_child_that_stays(int pipe)
+{
+    pid_t pid = fork();
+    while (pid == 0)
+        pause();
+    if (write(pipe, &pid, sizeof pid) != sizeof pid)
+        _exit(1);
+}
+
+/* P7: the death of a process frees its claims at kernel speed on its host: far below its ttl. */
+static void the_claims_of_a_killed_process_are_free_at_once(void)
+{
+    if (!is_sqlite)
+        return;
+    fresh();
+    int fd;
+    pid_t pid = holder(&fd, nothing);
+    tenure *b = open_as("b", 0);
+    tenure_claim *d;
+    tenure_terms terms = TENURE_TERMS_INIT;
+    CHECK(pid > 0 && tenure_ask(b, "x", &terms, &d, &err) == 0);
+    CHECK(tenure_check(d) == TENURE_WAITING);
+    int64_t start = now();
+    kill(pid, SIGKILL);
+    CHECK(tenure_wait(d, 20000, &err) == 0);
+    CHECK(now() - start < TTL / 3);
+    waitpid(pid, NULL, 0);
+    close(fd);
+    tenure_close(b);
+}
+
+static void a_child_that_survives_its_parent_does_not_keep_the_claims(void)
+{
+    if (!is_sqlite)
+        return;
+    fresh();
+    int fd;
+    pid_t pid = holder(&fd, fork_a_child_that_stays);
+    tenure *b = open_as("b", 0);
+    tenure_claim *d;
+    pid_t survivor;
+    CHECK(pid > 0 && read(fd, &survivor, sizeof survivor) == sizeof survivor);
+    int64_t start = now();
+    kill(pid, SIGKILL);
+    int code = acquire(b, "x", 20000, &d);
+    int64_t took = now() - start;
+    bool survived = kill(survivor, SIGKILL) == 0;
+    CHECK(survived && code == 0 && took < TTL / 3);
+    waitpid(pid, NULL, 0);
+    close(fd);
+    tenure_close(b);
+}
+
+static void a_stopped_process_loses_its_claims_after_the_ttl_and_knows_when_it_wakes(void)
+{
+    if (!is_sqlite)
+        return;
+    fresh();
+    int fd;
+    pid_t pid = holder(&fd, nothing);
+    tenure *b = open_as("b", 0);
+    tenure_claim *d;
+    CHECK(pid > 0);
+    kill(pid, SIGSTOP);
+    int64_t start = now();
+    CHECK(acquire(b, "x", 20000, &d) == 0);
+    CHECK(now() - start >= TTL / 2 && now() - start < 2 * TTL + 1500);
+    kill(pid, SIGKILL);
+    kill(pid, SIGCONT);
+    waitpid(pid, NULL, 0);
+    close(fd);
+    tenure_close(b);
+}
+
+int main(int argc, char **argv)
+{
+    is_sqlite = argc > 1 && strcmp(argv[1], "sqlite") == 0;
+    signal(SIGCHLD, SIG_DFL);
+    return TAP_RUN(TAP(a_forked_child_cannot_use_the_handle_and_keeps_nothing_alive),
+                   TAP(the_claims_of_a_killed_process_are_free_at_once),
+                   TAP(a_child_that_survives_its_parent_does_not_keep_the_claims),
+                   TAP(a_stopped_process_loses_its_claims_after_the_ttl_and_knows_when_it_wakes));
+}
