@@ -21,9 +21,16 @@ static_assert(sizeof(struct gate_page) <= GATE_PAGE_BYTES, "the page has room fo
 static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2,
               "a futex word is a plain int");
 
+#define SPINS 1000 /* some tens of microseconds */
+
+/* How long it is believed that the gate file is still the one that others find. */
+#define PLACE_MS 20
+
 struct gate {
     int fd;
     bool inside;
+    uint32_t slot;         /* byte 1 + slot of the file is locked by us */
+    struct instant placed; /* when the file was last seen in its place */
     pid_t pid;
     char comm[16];
     struct gate_page *page;
@@ -35,17 +42,29 @@ struct gate_page *gate_page(const struct gate *g)
     return g->page;
 }
 
+uint32_t gate_user(const struct gate *g)
+{
+    return g->slot + 1;
+}
+
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* An OFD lock of all of the file: 0, or an errno. */
-static int lock(int fd, short type, int command)
+/* An OFD lock of one byte of the file: 0, or an errno. */
+static int lock(int fd, off_t byte, int command)
 {
-    struct flock l = {.l_type = type, .l_whence = SEEK_SET};
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     int n;
     do {
         n = fcntl(fd, command, &l);
     } while (n != 0 && errno == EINTR);
     return n == 0 ? 0 : errno;
+}
+
+static void unlock(int fd, off_t byte)
+{
+    struct flock l = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    int n = fcntl(fd, F_OFD_SETLK, &l);
+    assert(n == 0);
 }
 
 /* A file that we made gets the mode and owner of its model, whatever the umask says. */
@@ -100,7 +119,7 @@ static int page_prepare(struct gate *g, tenure_error *err)
 static int page_map(struct gate *g, tenure_error *err)
 {
     struct stat st;
-    int e = lock(g->fd, F_WRLCK, F_OFD_SETLKW); /* held for microseconds while it is made */
+    int e = lock(g->fd, 0, F_OFD_SETLKW); /* held for microseconds while it is made */
     if (e != 0)
         return fail_errno(err, e, "%s cannot be locked", g->path);
     if (fstat(g->fd, &st) != 0)
@@ -115,6 +134,24 @@ static int page_map(struct gate *g, tenure_error *err)
         return fail_errno(err, errno, "%s cannot be mapped", g->path);
     g->page = at;
     return page_prepare(g, err);
+}
+
+/* Finds a slot that nobody holds.  If its last owner died inside, its place is cleared. */
+static int take_slot(struct gate *g, tenure_error *err)
+{
+    struct gate_page *p = g->page;
+    for (int tries = 0; tries < GATE_SLOTS; tries++) {
+        g->slot = atomic_fetch_add(&p->next_slot, 1) % GATE_SLOTS;
+        int e = lock(g->fd, 1 + (off_t)g->slot, F_OFD_SETLK);
+        if (e == 0) {
+            uint32_t stale = gate_user(g);
+            atomic_compare_exchange_strong(&p->inside, &stale, 0);
+            return 0;
+        }
+        if (e != EAGAIN && e != EACCES)
+            return fail_errno(err, e, "%s cannot be locked", g->path);
+    }
+    return fail(err, TENURE_BUSY, "%s has %d users: no more can open it", g->path, GATE_SLOTS);
 }
 
 int gate_open(const char *path, const struct stat *model, struct gate **ret, tenure_error *err)
@@ -133,12 +170,13 @@ int gate_open(const char *path, const struct stat *model, struct gate **ret, ten
         return fail_errno(err, e, "%s cannot be opened for writing", path);
     }
     int code = page_map(g, err);
+    if (code == 0)
+        code = take_slot(g, err);
     if (code < 0) {
         gate_close(g);
         return code;
     }
-    e = lock(g->fd, F_UNLCK, F_OFD_SETLK);
-    assert(e == 0);
+    unlock(g->fd, 0);
     *ret = g;
     return 0;
 }
@@ -167,11 +205,14 @@ void gate_forked(struct gate *g)
 
 /* ---- entering ------------------------------------------------------------------------------- */
 
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen, int64_t ms)
+/* Sleeps for a slice, unless a wake-up came since `seen`. */
+static void sleep_on(struct gate_page *p, uint32_t seen)
 {
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
-    /* Shared, not private: the word is in a file.  Whatever ends the sleep, we look again. */
-    syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
+    struct timespec t = {.tv_nsec = GATE_SLICE_MS * 1000000};
+    /* Shared, not private: the word is in a file. */
+    long n = syscall(SYS_futex, &p->wakes, FUTEX_WAIT, seen, &t, NULL, 0);
+    if (n != 0 && errno == ETIMEDOUT)
+        atomic_store(&p->woken, 0); /* whoever was woken may have died */
 }
 
 /* The state letter of a process of our PID namespace, if it is the one named comm; else 0. */
@@ -207,10 +248,14 @@ static int busy(struct gate *g, int64_t waited_ms, tenure_error *err)
                 (long long)waited_ms, pid, comm, state);
 }
 
-/* Whether the file that we lock is still the one that others find. */
-static bool is_in_place(const struct gate *g)
+/* Whether the file that we share is still the one that others find; asked now and then. */
+static bool is_in_place(struct gate *g)
 {
     struct stat st;
+    struct instant now = clock_now();
+    if (instant_diff(g->placed, now).ms < PLACE_MS)
+        return true;
+    g->placed = now;
     return fstat(g->fd, &st) == 0 && st.st_nlink > 0;
 }
 
@@ -219,8 +264,7 @@ static int come_in(struct gate *g, bool slept, tenure_error *err)
     struct gate_page *p = g->page;
     g->inside = true;
     if (slept) {
-        /* We took the mark away from the others who sleep, or never needed it: be generous. */
-        atomic_store_explicit(&p->sleeps, 1, memory_order_relaxed);
+        atomic_store(&p->woken, 0);
         atomic_store_explicit(&p->hungry_until, 0, memory_order_relaxed);
     }
     memcpy(p->owner_comm, g->comm, sizeof p->owner_comm);
@@ -239,34 +283,75 @@ static bool gives_way(const struct gate_page *p)
     return until != 0 && clock_now().ms < until;
 }
 
+/* Whether the owner of a slot is dead: the kernel has dropped its lock. */
+static bool is_dead(const struct gate *g, uint32_t inside)
+{
+    struct flock l = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)inside, .l_len = 1};
+    return fcntl(g->fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
+/* Takes the place of nobody, or of `from` that is dead; else *from is who is inside. */
+static bool try_in(struct gate *g, uint32_t *from)
+{
+    return atomic_compare_exchange_strong(&g->page->inside, from, gate_user(g));
+}
+
+/* Turns on the spot for about as long as a small transaction takes: who is inside is about to
+ * leave, and would be back inside before one who sleeps is awake. */
+static bool spin_in(struct gate *g)
+{
+    for (int i = 0; i < SPINS; i++) {
+        uint32_t seen = 0;
+        if (atomic_load_explicit(&g->page->inside, memory_order_relaxed) == 0 && try_in(g, &seen))
+            return true;
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+    return false;
+}
+
 int gate_enter(struct gate *g, struct span patience, tenure_error *err)
 {
     struct gate_page *p = g->page;
-    struct instant since = {0};
+    uint32_t seen = 0;
     assert(!g->inside);
-    for (int round = 0;; round++) {
-        uint32_t seen = atomic_load(&p->word);
-        if (round > 0)
-            atomic_store(&p->sleeps, 1); /* before the try: a departure after it wakes us */
-        if (round > 1 || !gives_way(p)) {
-            int e = lock(g->fd, F_WRLCK, F_OFD_SETLK);
-            if (e == 0)
-                return come_in(g, round > 0, err);
-            if (e != EAGAIN && e != EACCES)
-                return fail_errno(err, e, "%s cannot be locked", g->path);
-        }
-        if (round == 0) {
-            since = clock_now();
-            continue; /* mark, and try once more */
-        }
+    if (!gives_way(p) && (try_in(g, &seen) || spin_in(g)))
+        return come_in(g, false, err);
+    struct instant since = clock_now();
+    for (bool slept = false;; slept = true) {
+        uint32_t wakes = atomic_load(&p->wakes), before = seen;
+        atomic_store(&p->sleeps, 1); /* then try: a departure after it wakes us */
+        seen = 0;
+        if ((slept || !gives_way(p)) && (try_in(g, &seen) || spin_in(g)))
+            return come_in(g, true, err);
+        if (slept && seen != 0 && seen == before && is_dead(g, seen) && try_in(g, &seen))
+            return come_in(g, true, err);
         struct instant now = clock_now();
         int64_t waited = instant_diff(since, now).ms;
         if (waited >= patience.ms)
             return busy(g, waited, err);
         if (waited >= GATE_HUNGRY_MS)
             atomic_store(&p->hungry_until, now.ms + 2 * GATE_SLICE_MS);
-        sleep_on(&p->word, seen, GATE_SLICE_MS);
+        if (slept)
+            atomic_store(&p->woken, 0);
+        sleep_on(p, wakes);
     }
+}
+
+/* Wakes one who sleeps.  Of several departures in a row only the first does: who runs anyway would
+ * only be joined by more who find the gate shut. */
+static void wake_one(struct gate_page *p)
+{
+    if (atomic_load(&p->sleeps) == 0 || atomic_exchange(&p->woken, 1) != 0)
+        return;
+    atomic_store(&p->sleeps, 0);
+    atomic_fetch_add(&p->wakes, 1);
+    if (syscall(SYS_futex, &p->wakes, FUTEX_WAKE, 1, NULL, NULL, 0) > 0)
+        atomic_store(&p->sleeps, 1); /* there may be more */
+    else
+        atomic_store(&p->woken, 0);
 }
 
 void gate_leave(struct gate *g)
@@ -275,13 +360,8 @@ void gate_leave(struct gate *g)
     assert(g->inside);
     g->inside = false;
     atomic_store_explicit(&p->owner_pid, 0, memory_order_relaxed);
-    int e = lock(g->fd, F_UNLCK, F_OFD_SETLK);
-    assert(e == 0);
-    atomic_fetch_add(&p->word, 1);
-    if (atomic_load(&p->sleeps) != 0) {
-        atomic_store(&p->sleeps, 0);
-        syscall(SYS_futex, &p->word, FUTEX_WAKE, 1, NULL, NULL, 0);
-    }
+    atomic_store(&p->inside, 0);
+    wake_one(p);
 }
 
 int gate_sync(struct gate *g)

@@ -1,10 +1,12 @@
 /* os/gate.h - who may write to a store that many processes share, and the page that they share.
  *
- * The gate is an OFD lock on a file of its own beside the store.  The kernel drops it with its
- * last owner, so nothing has to be recovered when a process dies, and process ids never decide
+ * Who is inside has its slot written in a word of the page: entering and leaving cost no system
+ * call.  A slot is an OFD lock on one byte of the gate's file, held from gate_open() on, which the
+ * kernel drops with its last owner.  So when the one inside does not leave, the others ask the
+ * kernel whether it is still there, and take its place when it is not.  Process ids never decide
  * (a robust mutex identifies its owner by one, which collides between PID namespaces).  Who finds
- * it shut sleeps on a futex word in the page and is woken by the one who leaves; the sleep is cut
- * into slices, because a process that is killed inside does not wake anybody.
+ * the gate shut sleeps on a futex; the sleep is cut into slices, because a process that is
+ * killed inside does not wake anybody.
  *
  * FAIRNESS.  A process that comes may overtake those who sleep: that keeps the processor busy.
  * But one that has waited for GATE_HUNGRY_MS says so in the page, and from then on newcomers
@@ -15,8 +17,7 @@
  * never be trusted to be newer than the store after the machine was down: it is written back by
  * the kernel at any time, but for `ceiling`, which gate_sync() makes durable.
  *
- * In a process that was forked inside the gate, the child holds the description of the lock too:
- * gate_forked() drops it.  One thread at a time per struct gate; any number of gates on one file.
+ * A forked child holds the slot of its parent, too, until gate_forked() drops it.  One thread at a time per struct gate; any number of gates on one file.
  */
 #ifndef OS_GATE_H
 #define OS_GATE_H
@@ -30,14 +31,17 @@
 #include "os/clock.h"
 
 #define GATE_PAGE_BYTES 4096
+#define GATE_SLOTS 65536 /* handles that may have one gate open at once */
 #define GATE_SLICE_MS 5   /* of a sleep: how late the death of who is inside may be noticed */
 #define GATE_HUNGRY_MS 20 /* after so long, newcomers give way */
 
 struct gate_page {
     char magic[8];     /* GATE_MAGIC */
     uint32_t version;  /* GATE_VERSION */
-    _Atomic uint32_t word;    /* the futex: counts departures */
-    _Atomic uint32_t sleeps;  /* 1: somebody may sleep, so who leaves wakes one */
+    _Atomic uint32_t inside;  /* slot + 1 of who is inside, 0 when nobody is */
+    _Atomic uint32_t wakes;   /* the futex: counts wake-ups */
+    _Atomic uint32_t sleeps;  /* 1: somebody may sleep, so who leaves wakes one ... */
+    _Atomic uint32_t woken;   /* ... unless this is 1: one is awake already and tries to come in */
     _Atomic int32_t owner_pid; /* for messages only; 0: nobody is inside */
     char owner_comm[16];       /* for messages only */
     _Atomic int64_t hungry_until; /* newcomers give way until then (CLOCK_BOOTTIME, ms) */
@@ -46,6 +50,8 @@ struct gate_page {
     char domain[CLOCK_DOMAIN_BYTES]; /* whose clock the store's instants count on */
     uint64_t floor;                  /* as of the last commit */
     uint64_t ceiling;                /* durable: no token above it was given out */
+    _Atomic uint32_t next_slot;      /* where to look for a free one */
+    _Atomic uint32_t writer;         /* gate_user() of the last commit; see sqlite_txn.c */
     uint64_t checkpoint_frames;      /* length of the log at the last checkpoint */
     _Atomic uint64_t changes;        /* counts commits that others may want to look at */
     _Atomic int64_t observed_until;  /* until then somebody has an inotify watch on the file */
@@ -67,6 +73,9 @@ struct gate *gate_close(struct gate *g);
 
 /* The page; valid until gate_close(), NULL after gate_forked(). */
 struct gate_page *gate_page(const struct gate *g);
+
+/* A number above 0 that no other open gate of this file has. */
+uint32_t gate_user(const struct gate *g);
 
 /* Enters, waiting for at most `patience`.  0, or TENURE_BUSY (who is inside, and for how long we
  * waited), TENURE_WENT_BACK (the gate file was removed or replaced under us). */

@@ -28,6 +28,7 @@ static const char *const sql[ST_COUNT] = {
     [ST_WRITE] = "BEGIN IMMEDIATE",
     [ST_COMMIT] = "COMMIT",
     [ST_ROLLBACK] = "ROLLBACK",
+    [ST_KEEP] = "SELECT one FROM meta",
     [ST_META] = "SELECT floor, ceiling FROM meta WHERE one = 1",
     [ST_META_FLOOR] = "UPDATE meta SET floor = ?1, last = ?2 WHERE one = 1",
     [ST_META_CEILING] = "UPDATE meta SET floor = ?1, ceiling = ?2, last = ?3 WHERE one = 1",

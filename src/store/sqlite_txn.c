@@ -1,4 +1,12 @@
-/* store/sqlite_txn.c - transactions, and what may go wrong with them. */
+/* store/sqlite_txn.c - transactions, and what may go wrong with them.
+ *
+ * KEEPING THE SNAPSHOT.  To begin, SQLite takes and changes a read mark with three locks, and to
+ * end it gives it back with a fourth: most of what a small transaction costs.  When we were the
+ * last to write, and have a session (so that we are called again soon), a statement is left open
+ * over the commit (ST_KEEP): then the next transaction begins on the same mark, which is as new
+ * as the log, and only the write lock is taken.  If somebody else wrote in between, SQLite refuses
+ * to write on the old snapshot (SQLITE_BUSY_SNAPSHOT), so at worst we begin again.  A snapshot
+ * holds up checkpoints of the log; it is dropped before each of ours, and when it is not used. */
 #include "store/sqlite_engine.h"
 
 #include <errno.h>
@@ -8,6 +16,10 @@
 /* Frames of the log after which it is copied back into the database: a longer log costs space,
  * a shorter one more fsyncs (three per round, whatever its length). */
 #define CHECKPOINT_FRAMES 2000
+
+/* How long the file is believed to be in its place.  One that was replaced is noticed at once by
+ * who opens the new one (its tokens are behind the gate's), and by us so much later. */
+#define PLACE_MS 20
 
 /* Tokens and session ids that one transaction may draw at most: a full claim for each key. */
 #define TOKENS_PER_TXN ((uint64_t)CLAIM_TICKETS_MAX * STORE_KEYS_MAX + 1)
@@ -82,6 +94,30 @@ struct instant sqlite_now(const struct sqlite_store *s)
     return INSTANT(ms_add(clock_now().ms, s->base));
 }
 
+/* ---- the snapshot that is kept --------------------------------------------------------------- */
+
+void sqlite_drop_snapshot(struct sqlite_store *s)
+{
+    if (s->keeps)
+        sqlite3_reset(s->st[ST_KEEP]);
+    s->keeps = false;
+}
+
+static bool wrote_last(const struct sqlite_store *s)
+{
+    return atomic_load(&gate_page(s->gate)->writer) == gate_user(s->gate);
+}
+
+/* Just before a commit: leaves a statement open over it, if that is worth it. */
+static void keep_snapshot(struct sqlite_store *s)
+{
+    if (s->session == 0 || !wrote_last(s))
+        return;
+    if (!s->keeps)
+        s->keeps = sqlite3_step(s->st[ST_KEEP]) == SQLITE_ROW;
+    s->kept = clock_now();
+}
+
 /* ---- beginning ------------------------------------------------------------------------------ */
 
 static int meta_read(struct sqlite_store *s, struct sqlite_txn *t)
@@ -101,6 +137,8 @@ static int meta_read(struct sqlite_store *s, struct sqlite_txn *t)
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     *t = (struct sqlite_txn){0};
+    if (!wrote_last(s))
+        sqlite_drop_snapshot(s); /* it is old */
     int rc = sqlite_run(s, ST_READ);
     if (rc == SQLITE_OK)
         rc = meta_read(s, t);
@@ -123,6 +161,10 @@ static int check_place(struct sqlite_store *s, tenure_error *err)
 {
     struct stat st;
     const struct gate_page *p = gate_page(s->gate);
+    struct instant now = clock_now();
+    if (instant_diff(s->placed, now).ms < PLACE_MS)
+        return 0;
+    s->placed = now;
     if (stat(s->path, &st) != 0)
         return errno == ENOENT
                    ? fail(err, TENURE_WENT_BACK, "%s was removed while it was open", s->path)
@@ -156,7 +198,13 @@ static int check_age(struct sqlite_store *s, const struct sqlite_txn *t, tenure_
 static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     *t = (struct sqlite_txn){0};
+    if (!wrote_last(s))
+        sqlite_drop_snapshot(s);
     int rc = sqlite_run(s, ST_WRITE);
+    if ((rc & 0xff) == SQLITE_BUSY && s->keeps) {
+        sqlite_drop_snapshot(s); /* a program without our gate wrote */
+        rc = sqlite_run(s, ST_WRITE);
+    }
     if (rc == SQLITE_OK)
         rc = meta_read(s, t);
     if (rc != SQLITE_OK)
@@ -175,6 +223,7 @@ int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_erro
     if (code == 0 && t->ceiling - t->floor < TOKENS_PER_TXN) {
         uint64_t floor = t->floor;
         sqlite_run(s, ST_ROLLBACK);
+        sqlite_drop_snapshot(s);
         code = sqlite_reserve(s, floor, t->ceiling + SQLITE_TOKEN_BLOCK, err);
         if (code == 0)
             code = begin(s, t, err);
@@ -191,6 +240,7 @@ void sqlite_cancel(struct sqlite_store *s)
 {
     if (sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK); /* or it already was; then there is nothing to roll back */
+    sqlite_drop_snapshot(s);
     gate_leave(s->gate);
 }
 
@@ -215,6 +265,7 @@ static void checkpoint(struct sqlite_store *s)
     if (frames - p->checkpoint_frames < CHECKPOINT_FRAMES)
         return;
     p->checkpoint_frames = frames;
+    sqlite_drop_snapshot(s);
     sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
@@ -240,6 +291,7 @@ int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *er
         sqlite_cancel(s);
         return code;
     }
+    keep_snapshot(s);
     rc = sqlite_run(s, ST_COMMIT);
     if (rc != SQLITE_OK) {
         int code = commit_failed(s, rc, err);
@@ -247,6 +299,7 @@ int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *er
         return code;
     }
     p->floor = t->floor;
+    atomic_store(&p->writer, gate_user(s->gate));
     if (t->notify)
         sqlite_hints_count(s);
     checkpoint(s);
