@@ -39,8 +39,8 @@ static const char *const sql[ST_COUNT] = {
     [ST_INSERT] = "INSERT INTO record(key, bytes) VALUES(?1, ?2)",
     [ST_UPDATE] = "UPDATE record SET bytes = ?2 WHERE key = ?1",
     [ST_DELETE] = "DELETE FROM record WHERE key = ?1",
-    [ST_SCAN] = "SELECT key, bytes FROM record"
-                " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key",
+    [ST_SCAN] = ("SELECT key, bytes FROM record"
+                 " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key"),
     [ST_SESSION] = "SELECT expires, ttl, noticed FROM session WHERE id = ?1",
     [ST_SESSION_INSERT] = "INSERT INTO session(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, 0)",
     [ST_SESSION_RENEW] = "UPDATE session SET expires = ?2, noticed = 0 WHERE id = ?1",

@@ -79,10 +79,11 @@ def test_watch_prints_one_json_line_for_each_change(cli):
     watch = cli.start("watch", "a/")
 
     def event(kind, **fields):
-        line = watch.out.wait_for(
-            lambda text: (lambda o: o["event"] == kind and all(o.get(k) == v for k, v
-                                                               in fields.items()))(json.loads(text)))
-        return json.loads(line)
+        def fits(text):
+            seen = json.loads(text)
+            return seen["event"] == kind and all(seen.get(k) == v for k, v in fields.items())
+
+        return json.loads(watch.out.wait_for(fits))
 
     first = event("granted", name="a/x")
     assert first["initial"] is True and first["token"] == token and first["as"] == "h"
