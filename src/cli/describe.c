@@ -51,7 +51,7 @@ json_t *ticket_json(const tenure_ticket_info *t)
     output_set_text(o, "ticket", t->ticket);
     output_set_text(o, "as", t->as);
     output_set_text(o, "value", t->value);
-    json_object_set_new(o, "shared", json_boolean(t->shared));
+    output_set(o, "shared", json_boolean(t->shared));
     output_set_number(o, "priority", t->priority);
     output_set_number(o, "ttl_ms", t->ttl_ms);
     output_set_text(o, "since", output_time_utc(t->since_wall_ms, since));

@@ -32,7 +32,6 @@ static int print_token(struct run *r)
 
 int hold_term(struct run *r)
 {
-    struct signals_event signal;
     tenure_error err;
     int code = print_token(r);
     if (code != EXIT_FINE)
@@ -44,12 +43,8 @@ int hold_term(struct run *r)
             r->cut = true;
             return EXIT_LOST;
         }
-        while (signals_next(&r->signals, &signal)) {
-            if (run_signal_ends(signal.signo))
-                return EXIT_FINE;
-            if (signal.signo != SIGCONT && signal.signo != SIGWINCH)
-                signals_suspend(signal.signo);
-        }
+        if (run_signal(r) != 0)
+            return EXIT_FINE;
         struct pollfd p[] = {{.fd = r->signals.fd, .events = POLLIN},
                              {.fd = tenure_fd(r->t), .events = POLLIN}};
         (void)poll(p, 2, -1); /* EINTR, ENOMEM: look again */

@@ -58,17 +58,14 @@ static void print_exits(const struct command *c)
     }
 }
 
+/* The synopsis of the help, with the words that name the command in bold. */
 static void print_synopsis(const struct command *c)
 {
-    char synopsis[SYNOPSIS_BYTES];
-    help_synopsis(c, synopsis);
-    printf("*tenure");
-    size_t words = strlen("tenure");
-    words += printf(" %s", c->name) > 0 ? 1 + strlen(c->name) : 0;
-    if (c->verb)
-        words += printf(" %s", c->verb) > 0 ? 1 + strlen(c->verb) : 0;
-    putchar('*');
-    escaped(synopsis + words);
+    char synopsis[SYNOPSIS_BYTES], words[64];
+    snprintf(words, sizeof words, "tenure %s%s%s", c->name, c->verb ? " " : "",
+             c->verb ? c->verb : "");
+    printf("*%s*", words);
+    escaped(help_synopsis(c, synopsis) + strlen(words));
     printf("\n\n");
 }
 
@@ -107,16 +104,20 @@ static void print_see_also(const char *page)
     putchar('\n');
 }
 
+static void upper(const char *word)
+{
+    for (; *word != '\0'; word++)
+        putchar(*word >= 'a' && *word <= 'z' ? *word - 'a' + 'A' : *word);
+}
+
 /* What one command says; commands with verbs say it once for each, under its own heading. */
 static void print_body(const struct command *c)
 {
     if (c->verb) {
         printf("# TENURE ");
-        for (const char *s = c->name; *s != '\0'; s++)
-            putchar(*s - 'a' + 'A');
+        upper(c->name);
         printf(" ");
-        for (const char *s = c->verb; *s != '\0'; s++)
-            putchar(*s - 'a' + 'A');
+        upper(c->verb);
         printf("\n\n");
     } else {
         printf("# DESCRIPTION\n\n");

@@ -21,13 +21,19 @@ int output_finish(int code)
     return code;
 }
 
+/* What can only fail for want of memory. */
+static void must(bool done)
+{
+    if (done)
+        return;
+    say_error("out of memory");
+    exit(EXIT_INTERNAL);
+}
+
 void *output_alloc(size_t bytes)
 {
     void *p = malloc(bytes > 0 ? bytes : 1);
-    if (!p) {
-        say_error("out of memory");
-        exit(EXIT_INTERNAL);
-    }
+    must(p != NULL);
     return p;
 }
 
@@ -42,10 +48,7 @@ char *output_copy(const char *text)
 void output_json(json_t *object, bool flush)
 {
     char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    if (!line) {
-        say_error("out of memory");
-        exit(EXIT_INTERNAL);
-    }
+    must(line != NULL);
     puts(line);
     free(line);
     json_decref(object);
@@ -53,13 +56,19 @@ void output_json(json_t *object, bool flush)
         fflush(stdout); /* a failure stays in ferror() for output_finish() */
 }
 
-/* Out of memory shows as NULL and is noticed when the whole is printed, or here. */
-static void set(json_t *object, const char *key, json_t *value)
+void output_set(json_t *object, const char *key, json_t *value)
 {
-    if (json_object_set_new(object, key, value) != 0) {
-        say_error("out of memory");
-        exit(EXIT_INTERNAL);
-    }
+    must(json_object_set_new(object, key, value) == 0);
+}
+
+void output_append(json_t *array, json_t *value)
+{
+    must(json_array_append_new(array, value) == 0);
+}
+
+void output_update(json_t *object, json_t *from)
+{
+    must(json_object_update(object, from) == 0);
 }
 
 void output_set_token(json_t *object, uint64_t token)
@@ -67,18 +76,18 @@ void output_set_token(json_t *object, uint64_t token)
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, token);
     bool fits = token > 0 && token <= INT64_MAX;
-    set(object, "token", fits ? json_integer((json_int_t)token) : json_null());
-    set(object, "token_text", token > 0 ? json_string(text) : json_null());
+    output_set(object, "token", fits ? json_integer((json_int_t)token) : json_null());
+    output_set(object, "token_text", token > 0 ? json_string(text) : json_null());
 }
 
 void output_set_text(json_t *object, const char *key, const char *text)
 {
-    set(object, key, text ? json_string(text) : json_null());
+    output_set(object, key, text ? json_string(text) : json_null());
 }
 
 void output_set_number(json_t *object, const char *key, int64_t n)
 {
-    set(object, key, json_integer(n));
+    output_set(object, key, json_integer(n));
 }
 
 const char *output_time_utc(int64_t wall_ms, char buf[OUTPUT_TIME_BYTES])

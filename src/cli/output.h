@@ -26,6 +26,14 @@ char *output_copy(const char *text);
  * ends the program with EXIT_INTERNAL. */
 void output_json(json_t *object, bool flush);
 
+/* Sets a member, or appends; the reference to `value` is taken, NULL (no memory) ends the
+ * program with EXIT_INTERNAL. */
+void output_set(json_t *object, const char *key, json_t *value);
+void output_append(json_t *array, json_t *value);
+
+/* Copies all members of `from` into the object. */
+void output_update(json_t *object, json_t *from);
+
 /* Sets "token" and "token_text"; both null for token 0. */
 void output_set_token(json_t *object, uint64_t token);
 

@@ -45,7 +45,8 @@ static void start(struct probe *p, struct run *r)
     p->next = instant_add(clock_now(), r->timing.renew);
     if (supervisor_start(&opt, &p->running, &err) < 0) {
         p->running = NULL;
-        judge(p, r, false, err.text);
+        say_detail("%s", err.text);
+        judge(p, r, false, "cannot be started");
     }
 }
 

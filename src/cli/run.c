@@ -107,30 +107,31 @@ static void say_trouble(struct run *r, const tenure_error *err)
     r->troubled = err != NULL;
 }
 
-bool run_signal_ends(int signo)
-{
-    return signo != SIGCONT && signo != SIGWINCH && signo != SIGTSTP && signo != SIGTTIN &&
-           signo != SIGTTOU;
-}
-
-/* The number of a signal that asks us to end, or 0.  A stop from the terminal is obeyed. */
-static int signal_take(struct run *r)
+int run_signal(struct run *r)
 {
     struct signals_event e;
     while (signals_next(&r->signals, &e)) {
-        if (run_signal_ends(e.signo))
-            return e.signo;
-        if (e.signo != SIGCONT && e.signo != SIGWINCH)
+        switch (e.signo) {
+        case SIGCONT:
+        case SIGWINCH:
+            break;
+        case SIGTSTP:
+        case SIGTTIN:
+        case SIGTTOU:
             signals_suspend(e.signo);
+            break;
+        default: /* whatever would end a program that does not care */
+            return e.signo;
+        }
     }
     return 0;
 }
 
-static int milliseconds_until(struct instant when)
+int run_poll_ms(struct instant until)
 {
-    if (when.ms == INSTANT_NEVER.ms)
+    if (until.ms == INSTANT_NEVER.ms)
         return -1;
-    int64_t left = instant_diff(clock_now(), when).ms;
+    int64_t left = instant_diff(clock_now(), until).ms;
     return left <= 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
 }
 
@@ -139,7 +140,7 @@ static void wait_for_news(struct run *r, struct instant until)
 {
     struct pollfd p[] = {{.fd = r->signals.fd, .events = POLLIN},
                          {.fd = tenure_fd(r->t), .events = POLLIN}};
-    int n = poll(p, 2, milliseconds_until(until));
+    int n = poll(p, 2, run_poll_ms(until));
     assert(n >= 0 || errno == EINTR || errno == ENOMEM);
 }
 
@@ -191,9 +192,9 @@ static bool ask(struct run *r, struct instant limit, int *ret_code)
             return false;
         }
         say_trouble(r, &err);
-        struct instant again = instant_add(clock_now(), SPAN(RETRY_MS));
+        struct instant again = instant_min(limit, instant_add(clock_now(), SPAN(RETRY_MS)));
         while (!instant_reached(clock_now(), again)) {
-            int signo = signal_take(r);
+            int signo = run_signal(r);
             if (signo) {
                 *ret_code = EXIT_SIGNAL + signo;
                 return false;
@@ -214,7 +215,7 @@ static int wait_turn(struct run *r, struct instant limit, int *ret_signo, tenure
         int code = tenure_wait(r->claim, 0, err);
         if (code != TENURE_TIMED_OUT)
             return code;
-        *ret_signo = signal_take(r);
+        *ret_signo = run_signal(r);
         if (*ret_signo != 0 || instant_reached(clock_now(), limit))
             return code;
         if (!said)

@@ -54,8 +54,12 @@ int run_close(struct run *r, int code);
  * when the term is over.  Returns true when it is lost for good, not only told to end. */
 bool run_turn(struct run *r);
 
-/* Whether this signal asks the program to end, by what it does to programs that do not care. */
-bool run_signal_ends(int signo);
+/* While no command runs: the number of a signal that asks us to end, or 0.  A stop from the
+ * terminal is obeyed on the way. */
+int run_signal(struct run *r);
+
+/* The limit of a poll() that ends at `until`; -1 for never. */
+int run_poll_ms(struct instant until);
 
 /* run_term() with and without a command, without giving it back. */
 int serve_term(struct run *r);

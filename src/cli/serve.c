@@ -148,12 +148,7 @@ static void wait_for_news(struct service *v, struct instant until)
                          {.fd = tenure_fd(v->r->t), .events = POLLIN},
                          {.fd = supervisor_fd(v->s), .events = POLLIN},
                          {.fd = probe_fd(&v->probe), .events = POLLIN}};
-    int ms = -1;
-    if (until.ms != INSTANT_NEVER.ms) {
-        int64_t left = instant_diff(clock_now(), until).ms;
-        ms = left <= 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
-    }
-    (void)poll(p, 4, ms); /* EINTR, ENOMEM: look again */
+    (void)poll(p, 4, run_poll_ms(until)); /* EINTR, ENOMEM: look again */
 }
 
 static void loop(struct service *v)

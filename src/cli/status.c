@@ -77,7 +77,7 @@ static json_t *tickets_json(const tenure_name_info *info, size_t from, size_t to
         json_t *o = ticket_json(&info->tickets[i]);
         output_set_number(o, "since_ms", info->tickets[i].since_ms);
         output_set_number(o, "left_ms", info->tickets[i].left_ms);
-        json_array_append_new(list, o);
+        output_append(list, o);
     }
     return list;
 }
@@ -94,8 +94,8 @@ static void show_json(struct status *s, const tenure_name_info *info)
         output_set_text(o, "vacant_ms", NULL);
     else
         output_set_number(o, "vacant_ms", info->vacant_ms);
-    json_object_set_new(o, "holders", tickets_json(info, 0, holders));
-    json_object_set_new(o, "waiting", tickets_json(info, holders, info->ticket_count));
+    output_set(o, "holders", tickets_json(info, 0, holders));
+    output_set(o, "waiting", tickets_json(info, holders, info->ticket_count));
     output_set_number(o, "age_ms", tenure_now() - s->started_ms);
     output_set_text(o, "store", tenure_where(s->t));
     output_json(o, false);

@@ -9,6 +9,7 @@
  * something else, and a tenure that came and went between two looks is found in the past.
  */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,14 +43,14 @@ static bool picture_add(void *arg, const tenure_name_info *info)
     char token[24];
     json_t *tickets = json_object(), *past = json_object(), *name = json_object();
     for (size_t i = 0; i < info->ticket_count; i++)
-        json_object_set_new(tickets, info->tickets[i].ticket, ticket_json(&info->tickets[i]));
+        output_set(tickets, info->tickets[i].ticket, ticket_json(&info->tickets[i]));
     for (size_t i = info->past_count; i > 0; i--) /* the oldest first */
-        json_object_set_new(past, token_text(info->past[i - 1].token, token),
+        output_set(past, token_text(info->past[i - 1].token, token),
                             past_json(&info->past[i - 1]));
     output_set_text(name, "kind", kind_text(info->kind));
-    json_object_set_new(name, "tickets", tickets);
-    json_object_set_new(name, "past", past);
-    json_object_set_new(w->now, info->name, name);
+    output_set(name, "tickets", tickets);
+    output_set(name, "past", past);
+    output_set(w->now, info->name, name);
     return true;
 }
 
@@ -70,8 +71,8 @@ static void emit(const struct watch *w, const char *name, const char *event, jso
     output_set_text(o, "name", name);
     output_set_text(o, "event", event);
     if (w->initial)
-        json_object_set_new(o, "initial", json_true());
-    json_object_update(o, details);
+        output_set(o, "initial", json_true());
+    output_update(o, details);
     output_json(o, true);
 }
 
@@ -111,7 +112,7 @@ static void diff_gone(const struct watch *w, const char *name, json_t *old, json
     json_t *end = json_object_get(past, text_of_key(old, "token_text"));
     json_t *details = json_copy(old);
     if (end)
-        json_object_update(details, end);
+        output_update(details, end);
     else
         output_set_text(details, "cause", "unknown");
     json_object_del(details, "state");
@@ -204,6 +205,8 @@ static int watch(struct watch *w, tenure *t, const char *prefix)
         if (code >= 0 && troubled)
             say_change("the store answers again");
         troubled = code < 0;
+        if (hint < 0)
+            (void)poll(NULL, 0, LOOK_MS); /* nothing waits for us: look again in a while */
     }
     return EXIT_FINE;
 }

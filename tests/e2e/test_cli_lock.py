@@ -1,13 +1,15 @@
 """tenure lock: who is let in, what the command finds, and how it ends."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 
-from conftest import LOST, REFUSED, UNREACHABLE, DENIED, USAGE, wait_until
+from conftest import (BINARY, DENIED, INTERNAL, LOST, REFUSED, UNREACHABLE, USAGE,
+                      wait_until)
 
 
 def test_the_command_runs_while_the_lock_is_held(cli):
@@ -116,15 +118,10 @@ def test_json_without_a_command_is_one_object_with_token_and_ticket(cli):
 
 def test_a_token_that_cannot_be_printed_gives_the_lock_back(cli):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([cli_binary(), "lock", "a"], env=cli.env, stdout=full,
+        done = subprocess.run([str(BINARY), "lock", "a"], env=cli.env, stdout=full,
                               stderr=subprocess.PIPE, timeout=30)
-    assert done.returncode == 84
+    assert done.returncode == INTERNAL
     assert cli.holders("a") == []
-
-
-def cli_binary():
-    from conftest import BINARY
-    return str(BINARY)
 
 
 # ---- signals ----------------------------------------------------------------------------------
@@ -208,7 +205,6 @@ def test_the_store_in_the_environment_does_not_depend_on_the_directory(cli):
 
 
 def test_a_nested_call_sees_its_own_values_and_the_outer_ones(cli):
-    from conftest import BINARY
     env = environment(cli, "lead", "one", "--", str(BINARY), "lock", "two", "--", str(BINARY),
                       "lock", "three")
     assert env["TENURE_NAME"] == "three" and "TENURE_EPOCH" not in env
@@ -221,7 +217,6 @@ def test_a_nested_call_sees_its_own_values_and_the_outer_ones(cli):
 
 
 def test_check_stands_while_the_lock_is_held_and_knows_outer_names(cli):
-    from conftest import BINARY
     script = (f"{BINARY} check && {BINARY} check inner && {BINARY} check outer && "
               f"! {BINARY} check other")
     done = cli.run("lock", "outer", "--", str(BINARY), "lock", "inner", "--", "sh", "-c", script)
@@ -272,11 +267,41 @@ def test_a_suspended_wrapper_loses_the_lock_and_its_command_is_gone(cli):
     assert cli.holders("a")[0]["token"] == token and next_holder.running
 
 
+def test_the_stop_signal_is_the_users_choice_and_kill_follows_in_time(cli):
+    holder = cli.start("lock", "--ttl", "600ms", "--signal", "USR1", "a", "--", "sh", "-c",
+                       "trap 'echo got USR1' USR1; trap '' TERM; echo ready; "
+                       "while :; do sleep 0.02; done")
+    holder.out.wait_for("ready")
+    token = cli.holders("a")[0]["token"]
+    assert cli.run("evict", "a", "--token", token, "--reason", "stubborn").code == 0
+    holder.out.wait_for("got USR1")
+    assert holder.wait() == LOST
+    assert cli.holders("a") == []
+
+
+def test_a_killed_guardian_takes_the_command_with_it_and_is_84(cli):
+    holder = cli.start("lock", "a", "--", "sh", "-c", "echo $$ $PPID; exec sleep 100")
+    command, guardian = map(int, holder.out.wait_for(" ").split())
+    os.kill(guardian, signal.SIGKILL)
+    assert holder.wait() == INTERNAL
+    assert "guardian" in holder.err.text() and not os.path.exists(f"/proc/{command}")
+    assert cli.holders("a") == []
+
+
+def test_v_says_what_happens_and_q_nothing(cli):
+    done = cli.run("lock", "-v", "a", "--", "true")
+    assert re.fullmatch(r"tenure: acquired a, token \d+\ntenure: gave back a\n", done.err)
+    done = cli.run("lead", "-q", "b", "--", "true")
+    assert (done.code, done.err) == (0, "")
+
+
 def test_what_the_command_leaves_behind_ends_before_the_lock_is_given_back(cli):
-    done = cli.run("lock", "a", "--", "sh", "-c", "setsid sleep 100 > /dev/null 2>&1 & echo $!")
+    daemon = "setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 100' 2> /dev/null"
+    done = cli.run("lock", "--ttl", "1s", "a", "--", "sh", "-c",
+                   f"mkfifo f; {daemon} > f & read pid < f; echo $pid")
     pid = int(done.out)
     assert done.code == 0 and not os.path.exists(f"/proc/{pid}")
-    assert "left 1 process behind" in done.err
+    assert "sh has ended and left 1 process behind: ending it" in done.err
 
 
 def test_a_failing_probe_ends_the_tenure_by_the_ordinary_course(cli):
