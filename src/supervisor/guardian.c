@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 enum {
-    RETRY_FIRST_MS = 2, /* between killing passes: SIGKILL needs a moment on a busy machine */
-    RETRY_LAST_MS = 100,
+    RETRY_FIRST_MS = 5, /* between killing passes: who was killed needs the processor to die */
+    RETRY_LAST_MS = 200,
+    GROUP_WAIT_MS = 20, /* after cgroup.kill the walk is only needed for who left the group */
+    DYING_US = 1000, /* what the end of one process takes: 600 us on two cores, and room */
     STUCK_AFTER_MS = 1000, /* SIGKILL that has no effect for so long is worth a report */
 };
 
@@ -38,6 +40,7 @@ struct guardian {
     bool command_ended, alone; /* alone: the supervisor is dead */
     int exec_error;
     struct instant limit; /* LEFTOVERS: when patience ends */
+    struct span lead;     /* how much before kill_at, for a tree that was told and is large */
     struct instant killing_since, retry_at;
     int64_t retry_ms;
     bool stuck_reported, forced;
@@ -157,11 +160,23 @@ static size_t tell_tree(struct guardian *g, bool aloud)
     return tally.live;
 }
 
+/* A tree that is too large to die within the margin has to start earlier (P12). */
+static void set_lead(struct guardian *g, size_t count)
+{
+    int64_t needed_ms = (int64_t)count * DYING_US / 1000;
+    if (g->orders->margin.ms > 0 && needed_ms > g->orders->margin.ms)
+        g->lead = SPAN(needed_ms - g->orders->margin.ms);
+}
+
+static struct instant kill_at(struct guardian *g)
+{
+    return instant_add(leash_kill_at(g->leash), SPAN(-g->lead.ms));
+}
+
 static void start_stopping(struct guardian *g)
 {
     g->state = STOPPING;
-    if (leash_claim_telling(g->leash))
-        tell_tree(g, true);
+    set_lead(g, tell_tree(g, leash_claim_telling(g->leash)));
     tell(g, (struct report){.kind = REPORT_STOPPING});
 }
 
@@ -170,6 +185,7 @@ static void start_leftovers(struct guardian *g, struct instant now)
     size_t count = tell_tree(g, g->state != STOPPING); /* once is enough */
     g->state = LEFTOVERS;
     g->limit = instant_add(now, g->orders->leftover_grace);
+    set_lead(g, count);
     tell(g, (struct report){.kind = REPORT_LEFTOVERS, .count = count});
 }
 
@@ -177,7 +193,7 @@ static void start_killing(struct guardian *g, struct instant now)
 {
     g->state = KILLING;
     g->killing_since = g->retry_at = now;
-    g->retry_ms = RETRY_FIRST_MS;
+    g->retry_ms = 0;
     g->forced = true;
 }
 
@@ -186,7 +202,7 @@ static void kill_pass(struct guardian *g, struct instant now)
 {
     const struct cgroup *group = g->orders->spawn.cgroup;
     bool by_group = cgroup_exists(group) && cgroup_kill(group) == 0;
-    bool first = g->retry_ms == RETRY_FIRST_MS;
+    bool first = g->retry_ms == 0;
     struct tree_tally tally = {0};
     if (!by_group || !first)
         (void)tree_kill(&g->tree, getpid(), NULL, &tally); /* failed: the next pass tries again */
@@ -196,7 +212,12 @@ static void kill_pass(struct guardian *g, struct instant now)
         tell(g, (struct report){
             .kind = REPORT_STUCK, .value = tally.live_pid, .count = tally.live});
     }
-    g->retry_at = instant_add(clock_now(), SPAN(g->retry_ms));
+    if (first)
+        g->retry_ms = by_group ? GROUP_WAIT_MS : RETRY_FIRST_MS;
+    /* A pass over a large tree takes time from those who are dying. */
+    struct instant end = clock_now();
+    int64_t wait_ms = g->retry_ms + 2 * instant_diff(now, end).ms;
+    g->retry_at = instant_add(end, SPAN(wait_ms < RETRY_LAST_MS ? wait_ms : RETRY_LAST_MS));
     g->retry_ms = g->retry_ms * 2 < RETRY_LAST_MS ? g->retry_ms * 2 : RETRY_LAST_MS;
 }
 
@@ -217,9 +238,8 @@ static _Noreturn void finish(struct guardian *g)
 /* Moves on to what is due. */
 static void step(struct guardian *g, struct instant now)
 {
-    struct instant kill_at = leash_kill_at(g->leash);
     if (g->state != KILLING &&
-        (g->alone || instant_reached(now, kill_at) ||
+        (g->alone || instant_reached(now, kill_at(g)) ||
          (g->state == LEFTOVERS && instant_reached(now, g->limit))))
         start_killing(g, now);
     if ((g->state == STARTING || g->state == RUNNING) &&
@@ -235,7 +255,7 @@ static struct instant next_due(struct guardian *g)
 {
     if (g->state == KILLING)
         return g->retry_at;
-    struct instant due = leash_kill_at(g->leash);
+    struct instant due = kill_at(g);
     if (g->state == LEFTOVERS)
         due = instant_min(due, g->limit);
     if (g->state == STARTING || g->state == RUNNING)

@@ -42,6 +42,7 @@ struct guardian_orders {
     int lifeline;       /* -1: none */
     int stop_signal;
     struct span leftover_grace;
+    struct span margin; /* from kill_at to the deadline; 0: unknown */
 };
 
 /* The life of the guardian, in a child just forked with all signals blocked.  Does not return. */

@@ -1,5 +1,7 @@
 #include "supervisor/rescue.h"
 
+#include "os/clock.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,7 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SKIP_MAX = 256 };
+enum {
+    SKIP_MAX = 256,
+    GROUP_WAIT_MS = 20, /* after cgroup.kill the walk is only needed for who left the group */
+    WALK_WAIT_MS = 10,  /* and twice the last one: a walk takes time from those who are dying */
+};
 
 /* Without any child the scan of the machine is saved: the common case. */
 static bool has_children(void)
@@ -93,6 +99,36 @@ static void reap_orphans(struct rescue *r, struct leash *leash)
     }
 }
 
+/* All children are orphans of the tree: true when none is left, which proves that it is gone. */
+static bool reap_all(struct leash *leash)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid == 0)
+            return false;
+        if (pid < 0 && errno == ECHILD)
+            return true;
+        if (pid > 0 && pid == atomic_load(&leash->command))
+            leash_note_end(leash, status, false);
+    }
+}
+
+/* True when nobody is left as far as scans can tell. */
+static bool walk_orphans(struct rescue *r, const struct tree_skip *skip, struct leash *leash,
+                         struct instant now)
+{
+    struct tree_tally tally;
+    int rc = tree_kill(&r->tree, getpid(), skip, &tally);
+    if (rc == 0) {
+        reap_orphans(r, leash);
+        r->clear_scans = tally.count == 0 ? r->clear_scans + 1 : 0;
+    }
+    struct instant end = clock_now();
+    r->walk_at = instant_add(end, SPAN(WALK_WAIT_MS + 2 * instant_diff(now, end).ms));
+    return r->clear_scans >= 2;
+}
+
 bool rescue_kill_orphans(struct rescue *r, const struct tree_skip *others,
                          const struct cgroup *group, struct leash *leash)
 {
@@ -104,13 +140,12 @@ bool rescue_kill_orphans(struct rescue *r, const struct tree_skip *others,
         skipped[n++] = r->strangers[i];
     const struct tree_skip skip = {.at = skipped, .count = n};
 
-    int rc = cgroup_kill(group);
-    (void)rc; /* the walk does without */
-    struct tree_tally tally = {0};
-    if (tree_kill(&r->tree, getpid(), &skip, &tally) < 0)
-        return false;
-    reap_orphans(r, leash);
-    r->clear_scans = tally.count == 0 ? r->clear_scans + 1 : 0;
-    /* No child at all is proof; beside strangers, two scans must agree. */
-    return !has_children() || r->clear_scans >= 2;
+    struct instant now = clock_now();
+    if (r->walk_at.ms == 0) { /* the first time */
+        bool by_group = cgroup_exists(group) && cgroup_kill(group) == 0;
+        r->walk_at = instant_add(now, SPAN(by_group ? GROUP_WAIT_MS : 0));
+    }
+    if (n == 0 && reap_all(leash))
+        return true;
+    return instant_reached(now, r->walk_at) && walk_orphans(r, &skip, leash, now);
 }

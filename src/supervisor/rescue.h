@@ -17,6 +17,7 @@ struct rescue {
     struct tree tree;
     struct process_id *strangers; /* heap; children that are not ours to end */
     size_t stranger_count;
+    struct instant walk_at;       /* when the next walk over orphans is due */
     int clear_scans;              /* in a row that found nobody */
 };
 
@@ -32,8 +33,8 @@ void rescue_tell(struct rescue *r, pid_t guardian, int signo);
 void rescue_kill_below(struct rescue *r, pid_t guardian, const struct cgroup *group,
                        struct tree_tally *ret);
 
-/* One pass of killing and reaping what a dead guardian left.  `others` are guardians that live.
- * True when the tree is gone. */
+/* Kills and reaps what a dead guardian left; to be called every few milliseconds until it returns
+ * true: the tree is gone.  `others` are guardians that live. */
 bool rescue_kill_orphans(struct rescue *r, const struct tree_skip *others,
                          const struct cgroup *group, struct leash *leash);
 

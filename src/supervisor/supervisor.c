@@ -22,7 +22,8 @@ enum {
     SUPERVISORS_MAX = 32, /* of one process: the command, its probe, and room */
     HAND_FLOOR_MS = 10,   /* the guardian has at least so long before we lend a hand */
     HAND_UNKNOWN_MS = 15,
-    RETRY_MS = 10,
+    RETRY_MS = 10,       /* between passes over the tree of a late guardian */
+    REAP_MS = 3,         /* between looks at the orphans of a dead one */
     QUIET_MS = 50,       /* a guardian with nobody below it has so long to notice */
     CLOSE_WAIT_MS = 2000,
 };
@@ -175,6 +176,7 @@ static pid_t fork_guardian(struct supervisor *s, const struct supervisor_options
         .lifeline = opt->lifeline,
         .stop_signal = s->stop_signal,
         .leftover_grace = opt->leftover_grace,
+        .margin = opt->margin,
     };
     sigset_t all, before;
     sigfillset(&all);
@@ -418,6 +420,13 @@ static void lend_a_hand(struct supervisor *s, struct instant now)
     }
 }
 
+/* A pass over a large tree takes time from those who are dying. */
+static struct instant after_pass(struct instant began)
+{
+    struct instant now = clock_now();
+    return instant_add(now, SPAN(RETRY_MS + 2 * instant_diff(began, now).ms));
+}
+
 /* 1: an event. */
 static int do_due(struct supervisor *s, struct supervisor_event *ret)
 {
@@ -427,12 +436,14 @@ static int do_due(struct supervisor *s, struct supervisor_event *ret)
             return finish(s, ret);
         if (!instant_reached(now, s->retry_at))
             return 0;
-        s->retry_at = instant_add(now, SPAN(RETRY_MS));
-        return orphans_are_gone(s) ? finish(s, ret) : 0;
+        if (orphans_are_gone(s))
+            return finish(s, ret);
+        s->retry_at = instant_add(now, SPAN(REAP_MS));
+        return 0;
     }
     if (instant_reached(now, kill_due(s)) && instant_reached(now, s->retry_at)) {
-        s->retry_at = instant_add(now, SPAN(RETRY_MS));
         lend_a_hand(s, now);
+        s->retry_at = after_pass(now);
         return 0;
     }
     if (instant_reached(now, tell_due(s)) && !atomic_load(&s->leash->ended) &&

@@ -53,8 +53,8 @@ struct supervisor_options {
     int stop_signal;           /* 0: SIGTERM */
     struct span leftover_grace; /* what the command leaves behind has so long to end by itself */
     struct instant stop_at, kill_at; /* the first deadlines; INSTANT_NEVER is allowed */
-    struct span margin; /* from kill_at to the deadline; 0: unknown.  After a third of it we lend
-                         * the guardian a hand */
+    struct span margin; /* from kill_at to the deadline; 0: unknown.  A tree too large to die within
+                         * it is killed earlier, and after a third of it we lend a hand */
     bool without_group; /* use no control group */
     bool aside;         /* stdin is empty, stdout goes to stderr */
 };

@@ -31,14 +31,14 @@ def end_of(run):
     ("tcxc", 4), ("tcz", 2), ("tf60", 61),
 ])
 def test_a_tree_that_ignores_term_is_gone_before_the_deadline(victim, tree, ways, steps, count):
-    run = victim([*ways, "--stop-in", "300", "--kill-in", "400"], steps)
+    stop_ms = 300 + 40 * count  # so that it is complete by then
+    run = victim([*ways, "--stop-in", str(stop_ms), "--kill-in", str(stop_ms + 100)], steps)
     tree.wait_count(count)
     at, values = end_of(run)
     assert tree.alive() == 0
     assert values["cause"] == "deadline" and values["forced"] == "1"
     assert run.wait() == 81
-    begin = run.events()[0][0]
-    assert 400 <= at - begin <= 400 + SLACK_MS
+    assert 100 <= at - run.events()[0][0] - stop_ms <= 100 + SLACK_MS
 
 
 def test_a_tree_that_obeys_ends_at_the_stop(victim, tree, ways):
@@ -379,3 +379,13 @@ def test_in_a_pid_namespace_of_its_own_it_works_as_well(tmp_path, who, ways):
     process.wait()
     process.stdin.close()
     os.close(reader)
+
+
+def test_a_tree_too_large_for_the_margin_is_killed_before_kill_at(victim, tree):
+    run = victim(["--stop-in", "3000", "--kill-in", "6000", "--margin", "50"], "tf400")
+    tree.wait_count(401)
+    assert select.select(tree.fds, [], [], LONG)[0]  # the first one dies
+    assert boottime_ms() - run.events()[0][0] < 6000
+    _, values = end_of(run)
+    assert values["forced"] == "1"
+    assert tree.alive() == 0
