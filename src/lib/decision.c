@@ -108,5 +108,5 @@ int decision_apply(void *arg, struct store_view *view)
     keep(&d->standing.as, d->as, sizeof d->as);
     keep(&d->standing.by, d->ended_by, sizeof d->ended_by);
     keep(&d->standing.reason, d->ended_reason, sizeof d->ended_reason);
-    return verdict;
+    return (int)verdict;
 }
