@@ -326,8 +326,8 @@ void sqlite_process(struct store *store)
 struct instant sqlite_due(struct store *store)
 {
     const struct sqlite_store *s = sqlite_of(store);
-    if (!cares(s))
-        return INSTANT_NEVER;
-    struct instant due = instant_add(s->hints.looked, SPAN(TIMING_NOTICE_MS));
+    struct instant due = INSTANT_NEVER;
+    if (cares(s))
+        due = instant_add(s->hints.looked, SPAN(TIMING_NOTICE_MS));
     return s->keeps ? instant_min(due, instant_add(s->kept, SPAN(SQLITE_KEEP_MS))) : due;
 }
