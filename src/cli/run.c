@@ -42,7 +42,8 @@ static bool waits_not(const struct invocation *inv)
 int run_open(struct run *r, const struct invocation *inv, tenure_kind kind)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
-    *r = (struct run){.inv = inv, .name = inv->operand[0], .kind = kind};
+    *r = (struct run){
+        .inv = inv, .name = inv->operand[0], .kind = kind, .troubled = INSTANT_NEVER};
     r->terms = (tenure_terms)TENURE_TERMS_INIT;
     r->terms.kind = kind;
     r->terms.shared = option_given(inv, OPT_SHARED);
@@ -97,14 +98,19 @@ static void say_waiting(struct run *r)
         say_change("waiting for %s", r->name);
 }
 
-/* Says once that the store cannot be used, and once that it can be again. */
+/* Says once that the store cannot be used, and once that it can be again, after how long. */
 static void say_trouble(struct run *r, const tenure_error *err)
 {
-    if (err && !r->troubled)
+    char length[DURATION_BYTES];
+    bool troubled = r->troubled.ms != INSTANT_NEVER.ms;
+    if (err && !troubled) {
         say_change("%s: %s; going on trying", r->name, err->text);
-    else if (!err && r->troubled)
-        say_change("%s: the store answers again", r->name);
-    r->troubled = err != NULL;
+        r->troubled = clock_now();
+    } else if (!err && troubled) {
+        say_change("%s: the store answers again, after %s", r->name,
+                   duration_format(instant_diff(r->troubled, clock_now()), length));
+        r->troubled = INSTANT_NEVER;
+    }
 }
 
 int run_signal(struct run *r)

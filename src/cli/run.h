@@ -30,7 +30,7 @@ struct run {
     bool stood_before;   /* the store has accepted a question of ours */
     bool cut;            /* the present term was lost, or told to end */
     bool lost;           /* it was lost, and people were told */
-    bool troubled;       /* somebody was told that the store cannot be used */
+    struct instant troubled; /* since when the store cannot be used; INSTANT_NEVER: it can */
 };
 
 /* Checks the settings, opens the store and the signals.  0, or it was said what is wrong and the

@@ -176,14 +176,20 @@ def test_the_overview_lists_every_command(cli):
         assert re.search(rf"^  {command.split()[0]} ", text, re.M), command
 
 
+@pytest.fixture(scope="module")
+def scripts():
+    return {shell: subprocess.run([str(BINARY), "completion", shell], capture_output=True,
+                                  text=True, check=True, timeout=30).stdout
+            for shell in ("bash", "zsh", "fish")}
+
+
 def man_source(page):
     return (MAN / page).read_text()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_is_in_the_man_page_and_in_each_completion(cli, command):
+def test_every_option_is_in_the_man_page_and_in_each_completion(cli, scripts, command):
     page = man_source(f"tenure-{command.split()[0]}.1").replace("\\-", "-")
-    scripts = {shell: cli.run("completion", shell).out for shell in ("bash", "zsh", "fish")}
     for letter, name in options_of(cli, command):
         assert f"\\fB--{name}\\fR" in page
         assert not letter or f"\\fB-{letter}\\fR" in page
@@ -256,38 +262,40 @@ def test_fish_completes_commands_options_and_values(cli):
     assert fish_complete(cli, "tenure lock a -- tenure lea") == ["lead", "lease"]
 
 
-def zsh_complete(cli, line):
-    """What zsh offers, by asking it in a terminal of its own."""
+def zsh_complete(cli, *lines):
+    """What zsh offers for each line, by asking it in a terminal of its own."""
     script = r"""
 zmodload zsh/zpty
 zpty z zsh -f -i
 go() { zpty -w z "$1"; }
 go "PS1=; unsetopt zle_bracketed_paste; LISTMAX=1000; autoload -U compinit; compinit -u -D"
-go 'source <(tenure completion zsh)'
-go "zstyle ':completion:*' list-separator ' -- '; setopt no_list_beep; bindkey '^I' list-choices"
+go 'source <(tenure completion zsh); setopt no_list_beep; bindkey "^I" list-choices'
 go 'echo RE""ADY'
 zpty -r -m z x '*READY*'
-zpty -w -n z "$1"$'\t'$'\x15''echo DO""NE'$'\n'
-zpty -r -m z out '*DONE*'
-print -r -- "$out"
+for line; do
+    zpty -w -n z "$line"$'\t'$'\x15''echo DO""NE'$'\n'
+    zpty -r -m z out '*DONE*'
+    print -r -- "$out"
+    print -r -- "=== next"
+done
 """
-    done = subprocess.run(["zsh", "-f", "-c", script, "zsh", line], capture_output=True, text=True,
+    done = subprocess.run(["zsh", "-f", "-c", script, "zsh", *lines], capture_output=True,
+                          text=True, timeout=60,
                           env={**cli.env, "PATH": f"{BINARY.parent}:{cli.env['PATH']}",
-                               "TERM": "dumb", "COLUMNS": "200"}, timeout=30)
-    return done.stdout
+                               "TERM": "dumb", "COLUMNS": "200"})
+    return done.stdout.split("=== next")
 
 
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 def test_zsh_completes_commands_options_and_values(cli):
-    out = zsh_complete(cli, "tenure l")
-    assert "lease" in out and "lead" in out and "Run a command while holding" in out
-    assert "Give" not in out
-    out = zsh_complete(cli, "tenure lock --p")
-    assert "--permits" in out and "--priority" in out and "--probe" in out
-    assert "renew" in zsh_complete(cli, "tenure lease ")
-    out = zsh_complete(cli, "tenure lease take --")
-    assert "--ttl" in out and "--permits" not in out
-    assert "USR1" in zsh_complete(cli, "tenure lock --signal ")
+    commands, options, verbs, of_verb, signals, _ = zsh_complete(
+        cli, "tenure l", "tenure lock --p", "tenure lease ", "tenure lease take --",
+        "tenure lock --signal ")
+    assert "lease" in commands and "lead" in commands and "Run a command while" in commands
+    assert "--permits" in options and "--priority" in options and "--probe" in options
+    assert "renew" in verbs and "Extend a lease" in verbs
+    assert "--ttl" in of_verb and "--permits" not in of_verb
+    assert "USR1" in signals
 
 
 # ---- streams -------------------------------------------------------------------------------------
