@@ -268,7 +268,7 @@ def test_a_suspended_wrapper_loses_the_lock_and_its_command_is_gone(cli):
 
 
 def test_the_stop_signal_is_the_users_choice_and_kill_follows_in_time(cli):
-    holder = cli.start("lock", "--ttl", "600ms", "--signal", "USR1", "a", "--", "sh", "-c",
+    holder = cli.start("lock", "--ttl", "1s", "--signal", "USR1", "a", "--", "sh", "-c",
                        "trap 'echo got USR1' USR1; trap '' TERM; echo ready; "
                        "while :; do sleep 0.02; done")
     holder.out.wait_for("ready")
@@ -307,10 +307,10 @@ def test_what_the_command_leaves_behind_ends_before_the_lock_is_given_back(cli):
 def test_a_failing_probe_ends_the_tenure_by_the_ordinary_course(cli):
     healthy = cli.directory / "healthy"
     healthy.touch()
-    holder = cli.start("lock", "--ttl", "600ms", "--probe", "test -e healthy", "a", "--", "sh",
+    holder = cli.start("lock", "--ttl", "1s", "--probe", "test -e healthy", "a", "--", "sh",
                        "-c", "echo ready; exec sleep 100")
     holder.out.wait_for("ready")
-    wait_until(lambda: cli.holders("a")[0]["since_ms"] > 1200, "two ttls of renewals")
+    wait_until(lambda: cli.holders("a")[0]["since_ms"] > 2000, "two ttls of renewals")
     healthy.unlink()
     assert holder.wait() == LOST
     err = holder.err.text()
