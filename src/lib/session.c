@@ -153,11 +153,14 @@ static void renewed(tenure *t, struct instant now)
                                     : "no renewal succeeded before the deadline");
         return;
     }
-    if (code < 0) {
+    if (code < 0)
         s->trouble = op->op.error;
+    else
+        s->trouble.code = 0;
+    if (before == PULSE_SAFE && s->pulse.state == PULSE_DOUBTFUL)
+        claims_doubtful(t, true); /* the attempt took until after ttl/2 */
+    if (code < 0)
         return;
-    }
-    s->trouble.code = 0;
     claims_renewed(t);
     if (before == PULSE_DOUBTFUL && s->pulse.state == PULSE_SAFE)
         claims_doubtful(t, false);

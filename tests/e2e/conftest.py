@@ -184,3 +184,7 @@ def cli(tmp_path, store):
     program = Cli(tmp_path, store)
     yield program
     program.end()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "embedded: means something on an embedded store only")

@@ -1,0 +1,294 @@
+"""What the field failures share: the stores that they run on, and a guarded resource.
+
+Each scenario runs on every store of STORES; a new store inherits them all.  What means something
+on an embedded store only is marked with `embedded`.
+
+Overlap is judged by the resource: each write to it is a datagram into one queue, whose order is
+the order of the writes.  It is never judged by comparing the times of two logs.
+
+Counts and times are shortened, so that all scenarios together take a few minutes; TENURE_FULL=1
+runs them at full length.
+"""
+import contextlib
+import fcntl
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from typing import NamedTuple
+
+import pytest
+
+from conftest import BINARY, LIMIT_S, ROOT, Cli, Running, wait_until
+
+TOOLS = pathlib.Path(os.environ.get("TENURE_TOOLS", BINARY.parents[2] / "tests/e2e/tools"))
+FULL = os.environ.get("TENURE_FULL") == "1"
+NOTICE_S = 1.0  # the safety net of a waiter that heard nothing (src/core/timing.h)
+SLACK_S = 1.0  # what a busy machine may add to a time that is measured
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts, namespaces, users")
+
+
+def full(short, long):
+    """A count or a time: the short one, or the long one with TENURE_FULL=1."""
+    return long if FULL else short
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def pause(seconds):
+    """Lets time pass where time itself is what is tested."""
+    time.sleep(seconds)
+
+
+# ---- stores ------------------------------------------------------------------------------------
+
+
+class SqliteStore:
+    """The embedded store: a file, and a gate that every writer passes."""
+
+    name = "sqlite"
+    embedded = True
+
+    def __init__(self, directory):
+        self.path = pathlib.Path(directory) / "tenure.db"
+        self.gate = pathlib.Path(f"{self.path}-gate")
+        self.live = pathlib.Path(f"{self.path}-live")
+        self.url = f"sqlite:{self.path}"
+
+    @contextlib.contextmanager
+    def hanging(self):
+        """Requests get no answer: somebody is inside the gate and does not leave."""
+        with open(self.gate, "r+b") as file:
+            lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            fcntl.fcntl(file, 38, lock)  # F_OFD_SETLKW: waits for our turn
+            yield
+
+    @contextlib.contextmanager
+    def refused(self):
+        """Requests fail at once: the file is not where it was."""
+        away = self.path.with_suffix(".away")
+        self.path.rename(away)
+        try:
+            yield
+        finally:
+            away.rename(self.path)
+
+    def requests(self):
+        """How many requests that may write the store has served so far."""
+        with open(self.gate, "rb") as file:
+            return struct.unpack("<I", file.read(16)[12:16])[0]
+
+    def sessions(self):
+        """How many sessions the store keeps, dead ones included."""
+        import sqlite3
+        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM session").fetchone()[0]
+
+    def files(self):
+        return len(list(self.live.iterdir()))
+
+    def check(self):
+        """What is wrong with the file, if anything."""
+        import sqlite3
+        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
+            return db.execute("PRAGMA integrity_check").fetchall()
+
+
+STORES = {"sqlite": SqliteStore}
+
+
+@pytest.fixture(params=list(STORES))
+def engine(request, tmp_path):
+    """The store of the test: how to reach it, and how to make trouble there."""
+    made = STORES[request.param](tmp_path)
+    if request.node.get_closest_marker("embedded") and not made.embedded:
+        pytest.skip("means something on an embedded store only")
+    return made
+
+
+@pytest.fixture
+def store(engine):
+    return engine.url
+
+
+# ---- the guarded resource ----------------------------------------------------------------------
+
+
+class Mark(NamedTuple):
+    number: int  # in the order of the writes
+    who: str
+    token: int
+    pid: int
+    what: str
+    at: float  # for lengths of time, never for order
+
+
+class Resource:
+    """Takes the writes of `worker` programs, one after the other."""
+
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix="resource-")  # a socket's path must be short
+        self.path = f"{self.directory}/socket"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(self.path)
+        os.chmod(self.directory, 0o755)
+        os.chmod(self.path, 0o666)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.marks = []
+        self._changed = threading.Condition()
+        self._ended = False
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while not self._ended:
+            who, token, pid, what = self._socket.recv(1024).decode().split(" ", 3)
+            with self._changed:
+                number = len(self.marks) + 1
+                self.marks.append(Mark(number, who, int(token), int(pid), what, now()))
+                self._changed.notify_all()
+
+    def worker(self, who, **options):
+        """The command line of a worker."""
+        return [str(TOOLS / "worker"), self.path, who, *(f"{k}={v}" for k, v in options.items())]
+
+    def wait_for(self, who, what="mark", after=0, limit=LIMIT_S):
+        """The first such mark with a number above `after`."""
+        end = time.monotonic() + limit
+        seen = after
+        with self._changed:
+            while True:
+                for mark in self.marks[seen:]:
+                    if mark.who == who and mark.what == what:
+                        return mark
+                seen = max(seen, len(self.marks))
+                left = end - time.monotonic()
+                assert left > 0, f"no {what} of {who} within {limit} s: {self.marks[-20:]}"
+                self._changed.wait(left)
+
+    def of(self, who, what=None):
+        return [m for m in list(self.marks) if m.who == who and what in (None, m.what)]
+
+    def overlaps(self):
+        """Writes under a token that came after a write under a higher one."""
+        highest, found = 0, []
+        for mark in list(self.marks):
+            if mark.token < highest:
+                found.append(mark)
+            highest = max(highest, mark.token)
+        return found
+
+    def tokens(self):
+        """The tokens that wrote, in the order of their first writes."""
+        return list(dict.fromkeys(m.token for m in list(self.marks)))
+
+    def close(self):
+        self._ended = True
+        with contextlib.suppress(OSError), \
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+            out.sendto(b"end 0 0 end", self.path)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@pytest.fixture
+def resource():
+    made = Resource()
+    yield made
+    made.close()
+
+
+# ---- processes ---------------------------------------------------------------------------------
+
+
+class Library:
+    """A program that uses libtenure, one command at a time."""
+
+    def __init__(self, env):
+        self.child = subprocess.Popen([str(TOOLS / "library")], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True, env=env)
+        self.pid = self.child.pid
+
+    def say(self, *words):
+        self.child.stdin.write(" ".join(map(str, words)) + "\n")
+        self.child.stdin.flush()
+
+    def hear(self):
+        """(code, text)"""
+        code, _, text = self.child.stdout.readline().strip().partition(" ")
+        return int(code), text
+
+    def do(self, *words):
+        self.say(*words)
+        return self.hear()
+
+    def number(self, *words):
+        """The number that a command answers, which must have worked."""
+        code, text = self.do(*words)
+        assert code >= 0, text
+        return int(text)
+
+    def end(self):
+        self.child.send_signal(signal.SIGCONT)
+        self.child.kill()
+        self.child.wait(LIMIT_S)
+        self.child.stdin.close()
+        self.child.stdout.close()
+
+
+@pytest.fixture
+def library(cli):
+    """Starts library programs."""
+    made = []
+
+    def start():
+        made.append(Library(cli.env))
+        return made[-1]
+
+    yield start
+    for program in made:
+        program.end()
+
+
+def parent_of(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[1])
+
+
+def state_of(pid):
+    """The state letter of a process, or "" when it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def freeze(*pids):
+    """Stops processes, and waits until none of them runs any more."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        wait_until(lambda: state_of(pid) in ("T", ""), f"the stop of {pid}")
+
+
+def thaw(*pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def mounted(path, *args):
+    """A file system for a while."""
+    pathlib.Path(path).mkdir(exist_ok=True)
+    subprocess.run(["mount", *args, str(path)], check=True)
+    try:
+        yield pathlib.Path(path)
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
