@@ -10,13 +10,12 @@ Counts and times are shortened, so that all scenarios together take a few minute
 runs them at full length.
 """
 import contextlib
-import fcntl
 import os
 import pathlib
 import shutil
 import signal
 import socket
-import struct
+import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -67,10 +66,11 @@ class SqliteStore:
     @contextlib.contextmanager
     def hanging(self):
         """Requests get no answer: somebody is inside the gate and does not leave."""
-        with open(self.gate, "r+b") as file:
-            lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            fcntl.fcntl(file, 38, lock)  # F_OFD_SETLKW: waits for our turn
+        with subprocess.Popen([str(TOOLS / "gatekeeper"), str(self.gate)], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:
+            assert keeper.stdout.readline() == "inside\n"
             yield
+            keeper.stdin.close()
 
     @contextlib.contextmanager
     def refused(self):
@@ -82,25 +82,30 @@ class SqliteStore:
         finally:
             away.rename(self.path)
 
-    def requests(self):
-        """How many requests that may write the store has served so far."""
-        with open(self.gate, "rb") as file:
-            return struct.unpack("<I", file.read(16)[12:16])[0]
+    def _ask(self, question):
+        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
+            return db.execute(question).fetchall()
+
+    def renewals(self, seconds):
+        """How often each session is renewed in a time: [count]."""
+        seen = {}
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for session, expires in self._ask("SELECT id, expires FROM session"):
+                seen.setdefault(session, set()).add(expires)
+            time.sleep(0.01)
+        return [len(expiries) - 1 for expiries in seen.values()]
 
     def sessions(self):
         """How many sessions the store keeps, dead ones included."""
-        import sqlite3
-        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
-            return db.execute("SELECT count(*) FROM session").fetchone()[0]
+        return self._ask("SELECT count(*) FROM session")[0][0]
+
+    def damage(self):
+        """What is wrong with the file: nothing, if all is well."""
+        return [row[0] for row in self._ask("PRAGMA integrity_check") if row[0] != "ok"]
 
     def files(self):
         return len(list(self.live.iterdir()))
-
-    def check(self):
-        """What is wrong with the file, if anything."""
-        import sqlite3
-        with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
-            return db.execute("PRAGMA integrity_check").fetchall()
 
 
 STORES = {"sqlite": SqliteStore}

@@ -35,7 +35,7 @@ def test_an_expired_lease_is_not_extended_and_not_dropped(cli):
 
 def test_the_library_says_not_owned_and_nothing_else(library, engine):
     program = library()
-    program.number("open", engine.url, 2000, "h")
+    program.do("open", engine.url, 2000, "h")
     token = program.number("lease", "take", "job", 500)
     pause(TTL_S * 1.5)
     assert program.do("lease", "renew", "job", token, 500)[0] == -3
@@ -45,7 +45,7 @@ def test_the_library_says_not_owned_and_nothing_else(library, engine):
 
 def test_a_claim_that_was_not_renewed_is_lost_for_good(library, engine):
     program = library()
-    program.number("open", engine.url, 500, "h")
+    program.do("open", engine.url, 500, "h")
     token = program.number("acquire", "job", 0)
     program.do("withhold", 1)
     pause(TTL_S * 1.5)
