@@ -1,0 +1,82 @@
+"""Scenario 12: noise and load while nothing happens.
+
+Elsewhere: millions of log lines a day, renewal loops without a pause, and tens of thousands of
+leaked leases.
+
+P9: standing by costs nothing; a session costs one renewal per interval, however much it holds.
+"""
+from conftest import wait_until
+from field import SLACK_S, engine, full, pause, resource, store  # noqa: F401
+
+TTL_S = 0.9
+IDLE_S = full(3, 900)
+
+
+def crowd(cli, resource):
+    members = [cli.start("lead", "--ttl", f"{TTL_S * 1000:.0f}ms", "--as", f"m{i}", "job", "--",
+                         *resource.worker(f"m{i}")) for i in range(5)]
+    cli.wait_for_waiters("job", 4)
+    return members
+
+
+def lines(process):
+    return len(process.err.lines)
+
+
+def test_idle_it_says_nothing_and_renews_once_per_interval(cli, resource, engine):
+    members = crowd(cli, resource)
+    before = [lines(m) for m in members]
+    assert sum(before) <= 10
+    counts = engine.renewals(IDLE_S)
+    assert [lines(m) for m in members] == before
+    interval = TTL_S / 3
+    expected = IDLE_S / interval
+    assert len(counts) == 5
+    for count in counts:
+        assert expected * 0.7 - 1 <= count <= expected + 2
+    assert cli.status("job")["job"]["grants"] == 1
+
+
+def test_an_outage_is_said_once_and_its_end_once(cli, resource, engine):
+    members = crowd(cli, resource)
+    leader, standbys = members[0], members[1:]
+    before = [lines(m) for m in members]
+    with engine.hanging():
+        for m in standbys:
+            m.err.wait_for("going on trying")
+        pause(full(3 * TTL_S, 600))
+    for m in standbys:
+        m.err.wait_for("answers again")
+    wait_until(lambda: len(cli.holders("job")) == 1, "a leader")
+    for m, n in zip(members, before):
+        assert lines(m) - n <= 8, m.err.lines
+    assert all(m.running for m in members)
+    leader.err.wait_for(lambda line: "doubt" in line)
+
+
+def test_reconnecting_leaves_nothing_behind(cli, engine):
+    assert cli.run("lock", "job", "--", "true").code == 0
+    sessions, files = engine.sessions(), engine.files()
+    for _ in range(full(50, 1000)):
+        assert cli.run("lock", "--ttl", "600ms", "job", "--", "true").err == ""
+    assert engine.sessions() <= sessions + 1
+    assert engine.files() <= files + 1
+
+
+def test_crashing_again_and_again_leaves_nothing_in_the_end(cli, engine):
+    for _ in range(full(30, 300)):
+        holder, _ = cli.hold("job")
+        holder.send(9)
+        holder.wait()
+    cli.hold("other")
+    # The sweep that each renewal does tidies up; so does every 64th new session.
+    for _ in range(70):
+        assert cli.run("lock", "job", "--", "true").code == 0
+    assert engine.sessions() <= 4
+    assert engine.files() <= 4
+
+
+def test_an_ordinary_end_during_a_renewal_warns_of_nothing(cli):
+    for i in range(full(8, 100)):
+        done = cli.run("lock", "--ttl", "500ms", "job", "--", "sleep", f"{0.14 + i * 0.008:.3f}")
+        assert (done.code, done.err) == (0, "")
