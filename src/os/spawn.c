@@ -12,8 +12,9 @@
 
 /* Like fork(), but born in the group.  Without clone3 or the right to it: a plain fork(), and
  * the tree is ended by the walk alone. */
-static pid_t fork_into(const struct cgroup *g)
+static pid_t fork_into(const struct cgroup *g, bool *ret_in_group)
 {
+    *ret_in_group = true;
     if (g && cgroup_exists(g)) {
         struct clone_args args = {
             .flags = CLONE_INTO_CGROUP,
@@ -24,6 +25,7 @@ static pid_t fork_into(const struct cgroup *g)
         if (pid >= 0)
             return (pid_t)pid;
     }
+    *ret_in_group = false;
     return fork();
 }
 
@@ -55,13 +57,14 @@ static int become(const struct spawn *s, pid_t parent)
     return errno;
 }
 
-int spawn_start(const struct spawn *s, pid_t *ret_pid, int *ret_report)
+int spawn_start(const struct spawn *s, struct spawned *ret)
 {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0)
         return -errno;
     pid_t parent = getpid();
-    pid_t pid = fork_into(s->cgroup);
+    bool in_group;
+    pid_t pid = fork_into(s->cgroup, &in_group);
     if (pid < 0) {
         int saved = errno;
         close(report[0]);
@@ -75,8 +78,7 @@ int spawn_start(const struct spawn *s, pid_t *ret_pid, int *ret_report)
         _exit(why == ENOENT ? 127 : 126);
     }
     close(report[1]);
-    *ret_pid = pid;
-    *ret_report = report[0];
+    *ret = (struct spawned){.pid = pid, .report = report[0], .in_group = in_group};
     return 0;
 }
 
@@ -87,5 +89,6 @@ int spawn_report(int report)
     do
         n = read(report, &why, sizeof why);
     while (n < 0 && errno == EINTR);
+    close(report);
     return n == (ssize_t)sizeof why ? -why : 0;
 }

@@ -22,13 +22,17 @@ struct spawn {
     bool aside; /* standard input is empty and standard output goes to standard error */
 };
 
-/* Starts it.  *ret_report becomes readable when it is known what became of it, see spawn_report();
- * the caller closes it and reaps the child.  0 or -errno (the fork failed).  May be called in the
- * child of a threaded process.  All signals should be blocked, so that none meets the child half
- * prepared. */
-int spawn_start(const struct spawn *s, pid_t *ret_pid, int *ret_report);
+struct spawned {
+    pid_t pid;     /* the caller reaps it */
+    int report;    /* becomes readable when it is known what became of it: spawn_report() */
+    bool in_group; /* it was born in the control group */
+};
 
-/* Reads the report: 0 when the program runs (or was killed before it could), or -errno of what
+/* Starts it.  0 or -errno (the fork failed).  May be called in the child of a threaded process.
+ * All signals should be blocked, so that none meets the child half prepared. */
+int spawn_start(const struct spawn *s, struct spawned *ret);
+
+/* Reads and closes the report: 0 when the program runs (or was killed before it could), or -errno of what
  * failed; then the child ends by itself. */
 int spawn_report(int report);
 

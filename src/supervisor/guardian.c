@@ -37,6 +37,7 @@ struct guardian {
     struct tree tree;
     int timer, child_signal, exec_report;
     pid_t command;
+    bool in_group; /* the command was born in the control group */
     bool command_ended, alone; /* alone: the supervisor is dead */
     int exec_error;
     struct instant limit; /* LEFTOVERS: when patience ends */
@@ -108,13 +109,19 @@ static int prepare(struct guardian *g)
     int rc = tree_open(&g->tree);
     if (rc < 0)
         return rc;
-    return spawn_start(&g->orders->spawn, &g->command, &g->exec_report);
+    struct spawned command;
+    rc = spawn_start(&g->orders->spawn, &command);
+    if (rc < 0)
+        return rc;
+    g->command = command.pid;
+    g->exec_report = command.report;
+    g->in_group = command.in_group;
+    return 0;
 }
 
 static void read_exec_report(struct guardian *g)
 {
     int rc = spawn_report(g->exec_report);
-    close(g->exec_report);
     g->exec_report = -1;
     if (rc < 0) {
         g->exec_error = -rc;
@@ -200,8 +207,7 @@ static void start_killing(struct guardian *g, struct instant now)
 /* One pass.  The group first, it is one call; the walk when that was not the end of it. */
 static void kill_pass(struct guardian *g, struct instant now)
 {
-    const struct cgroup *group = g->orders->spawn.cgroup;
-    bool by_group = cgroup_exists(group) && cgroup_kill(group) == 0;
+    bool by_group = g->in_group && cgroup_kill(g->orders->spawn.cgroup) == 0;
     bool first = g->retry_ms == 0;
     struct tree_tally tally = {0};
     if (!by_group || !first)

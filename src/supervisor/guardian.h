@@ -3,8 +3,8 @@
  * The guardian is the parent of the command and the subreaper of its whole tree.  It has its own
  * timer, so the tree is ended at the deadline when the supervisor is stopped, and at once when
  * the supervisor dies.  It holds the lifeline until the tree is gone, so the store lets nobody
- * else in before.  It talks to nobody else, allocates nothing, and never trusts the supervisor to
- * be alive: what it needs is in the leash.
+ * else in before.  It talks to nobody else, takes nothing from the heap while the tree lives, and
+ * never trusts the supervisor to be alive: what it needs is in the leash.
  *
  * It leaves the session and process group of the command: what is sent to the terminal's group,
  * or by `kill -9 -GROUP`, `timeout` and shells, must not take the guardian along.

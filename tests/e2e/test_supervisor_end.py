@@ -28,7 +28,7 @@ def end_of(run):
 
 @pytest.mark.parametrize("steps, count", [
     ("t", 1), ("tc", 2), ("tccc", 4), ("tcd", 3), ("tdc", 3), ("tcgd", 3), ("tcs", 2),
-    ("tcxc", 4), ("tcz", 2), ("tf60", 61),
+    ("tcxc", 4), ("tncdc", 4), ("tcz", 2), ("tf60", 61),
 ])
 def test_a_tree_that_ignores_term_is_gone_before_the_deadline(victim, tree, ways, steps, count):
     stop_ms = 300 + 40 * count  # so that it is complete by then

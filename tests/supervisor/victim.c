@@ -9,6 +9,7 @@
  *     t  ignore SIGTERM, SIGINT, SIGHUP         g  own process group
  *     s  stop itself                            z  main thread ends, another one stays
  *     x  like c, but the parent exits with 0    e  exit with 0
+ *     n  take a name that looks like the fields of /proc/PID/stat
  *     u  become root for good (of a setuid program), which nobody else may signal
  *     bN bomb: every process forks as fast as it can until there are N
  *     rN restless: N children at any time, each ends after a moment and is replaced
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,6 +134,7 @@ int main(int argc, char **argv)
         case 'd': become_daemon(); break;
         case 'e': return 0;
         case 'g': setpgid(0, 0); break;
+        case 'n': prctl(PR_SET_NAME, "a) Z 1 (1) ("); break;
         case 'u':
             if (setresuid(0, 0, 0) != 0)
                 return 72;
