@@ -19,7 +19,8 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "deadlines are shared without a lock
 struct leash {
     _Atomic int64_t stop_at; /* CLOCK_BOOTTIME, ms: the tree is told to stop */
     _Atomic int64_t kill_at; /* it is killed */
-    _Atomic int64_t end_at;  /* asked to end before that: killed by then; INT64_MAX: not asked */
+    _Atomic int64_t end_at;  /* when it was asked to stop: killed by then, if that is earlier */
+    _Atomic bool asked;      /* to stop at once */
     _Atomic bool told;       /* somebody took it upon himself to tell the tree to stop */
     _Atomic int32_t command; /* its process id, 0 before it is known */
     _Atomic int32_t status;  /* its wait status, valid once `ended` */
@@ -35,7 +36,7 @@ static inline struct instant leash_kill_at(struct leash *l)
 /* When to tell the tree to stop; at once when it was asked to end. */
 static inline struct instant leash_stop_at(struct leash *l)
 {
-    if (atomic_load(&l->end_at) != INT64_MAX)
+    if (atomic_load(&l->asked))
         return INSTANT(INT64_MIN);
     return INSTANT(atomic_load(&l->stop_at));
 }

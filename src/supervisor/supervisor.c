@@ -521,6 +521,7 @@ void supervisor_stop(struct supervisor *s, struct instant kill_at)
     s->asked_at = instant_min(s->asked_at, clock_now());
     if (kill_at.ms < atomic_load(&s->leash->end_at))
         atomic_store(&s->leash->end_at, kill_at.ms);
+    atomic_store(&s->leash->asked, true);
     wake_guardian(s);
 }
 

@@ -106,7 +106,8 @@ int supervisor_process(struct supervisor *s, struct supervisor_event *ret);
  * told to stop stays told. */
 void supervisor_deadline(struct supervisor *s, struct instant stop_at, struct instant kill_at);
 
-/* Tells the tree to stop now, and kills it at kill_at or at the deadline, what comes first. */
+/* Tells the tree to stop now, and kills it at kill_at (INSTANT_NEVER: no limit of its own) or at
+ * the deadline, what comes first. */
 void supervisor_stop(struct supervisor *s, struct instant kill_at);
 
 /* Sends a signal to the command alone, once it has started.  One that has ended needs none. */

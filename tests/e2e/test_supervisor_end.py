@@ -82,8 +82,9 @@ def test_when_renewals_end_the_last_deadline_counts(victim, tree, ways):
     assert tree.alive() == 0
 
 
-def test_asked_to_stop_it_stops_at_once(victim, tree, ways):
-    run = victim([*ways, "--ask-in", "150", "--ask-kill-in", "10000"], "cd")
+@pytest.mark.parametrize("limit", ["10000", "-1"])
+def test_asked_to_stop_it_stops_at_once(victim, tree, ways, limit):
+    run = victim([*ways, "--ask-in", "150", "--ask-kill-in", limit], "cd")
     asked, _ = run.wait_event("asked")
     at, values = end_of(run)
     assert values["cause"] == "asked" and values["forced"] == "0"

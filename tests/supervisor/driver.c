@@ -157,7 +157,9 @@ static void do_due(struct driver *d)
     }
     if (instant_reached(now, d->ask_at)) {
         note(d, "asked");
-        supervisor_stop(d->supervisor, instant_add(now, SPAN(d->ask_kill_in_ms)));
+        supervisor_stop(d->supervisor, d->ask_kill_in_ms < 0
+                                           ? INSTANT_NEVER
+                                           : instant_add(now, SPAN(d->ask_kill_in_ms)));
         d->ask_at = INSTANT_NEVER;
     }
 }
