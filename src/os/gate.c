@@ -29,6 +29,8 @@ static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2,
 struct gate {
     int fd;
     bool inside;
+    bool yields;           /* not again before somebody else was inside */
+    struct instant burst;  /* since when nobody else was */
     uint32_t slot;         /* byte 1 + slot of the file is locked by us */
     struct instant placed; /* when the file was last seen in its place */
     pid_t pid;
@@ -263,10 +265,11 @@ static int come_in(struct gate *g, bool slept, tenure_error *err)
 {
     struct gate_page *p = g->page;
     g->inside = true;
-    if (slept) {
+    if (slept)
         atomic_store(&p->woken, 0);
-        atomic_store_explicit(&p->hungry_until, 0, memory_order_relaxed);
-    }
+    if (atomic_exchange(&p->last, gate_user(g)) != gate_user(g))
+        g->burst = clock_now();
+    g->yields = false;
     memcpy(p->owner_comm, g->comm, sizeof p->owner_comm);
     atomic_store_explicit(&p->owner_pid, g->pid, memory_order_relaxed);
     if (is_in_place(g))
@@ -276,11 +279,10 @@ static int come_in(struct gate *g, bool slept, tenure_error *err)
                 g->path);
 }
 
-/* Whether somebody else waited for so long that we should not overtake. */
-static bool gives_way(const struct gate_page *p)
+/* Whether we had our turn, and nobody else has had one since. */
+static bool must_yield(const struct gate *g)
 {
-    int64_t until = atomic_load_explicit(&p->hungry_until, memory_order_relaxed);
-    return until != 0 && clock_now().ms < until;
+    return g->yields && atomic_load(&g->page->last) == gate_user(g);
 }
 
 /* Whether the owner of a slot is dead: the kernel has dropped its lock. */
@@ -317,14 +319,14 @@ int gate_enter(struct gate *g, struct span patience, tenure_error *err)
     struct gate_page *p = g->page;
     uint32_t seen = 0;
     assert(!g->inside);
-    if (!gives_way(p) && (try_in(g, &seen) || spin_in(g)))
+    if (!must_yield(g) && (try_in(g, &seen) || spin_in(g)))
         return come_in(g, false, err);
     struct instant since = clock_now();
     for (bool slept = false;; slept = true) {
         uint32_t wakes = atomic_load(&p->wakes), before = seen;
         atomic_store(&p->sleeps, 1); /* then try: a departure after it wakes us */
         seen = 0;
-        if ((slept || !gives_way(p)) && (try_in(g, &seen) || spin_in(g)))
+        if ((slept || !must_yield(g)) && (try_in(g, &seen) || spin_in(g)))
             return come_in(g, true, err);
         if (slept && seen != 0 && seen == before && is_dead(g, seen) && try_in(g, &seen))
             return come_in(g, true, err);
@@ -332,8 +334,6 @@ int gate_enter(struct gate *g, struct span patience, tenure_error *err)
         int64_t waited = instant_diff(since, now).ms;
         if (waited >= patience.ms)
             return busy(g, waited, err);
-        if (waited >= GATE_HUNGRY_MS)
-            atomic_store(&p->hungry_until, now.ms + 2 * GATE_SLICE_MS);
         if (slept)
             atomic_store(&p->woken, 0);
         sleep_on(p, wakes);
@@ -359,6 +359,8 @@ void gate_leave(struct gate *g)
     struct gate_page *p = g->page;
     assert(g->inside);
     g->inside = false;
+    g->yields = (atomic_load(&p->sleeps) != 0 || atomic_load(&p->woken) != 0) &&
+                instant_diff(g->burst, clock_now()).ms >= GATE_BURST_MS;
     atomic_store_explicit(&p->owner_pid, 0, memory_order_relaxed);
     atomic_store(&p->inside, 0);
     wake_one(p);

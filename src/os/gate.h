@@ -8,9 +8,10 @@
  * the gate shut sleeps on a futex; the sleep is cut into slices, because a process that is
  * killed inside does not wake anybody.
  *
- * FAIRNESS.  A process that comes may overtake those who sleep: that keeps the processor busy.
- * But one that has waited for GATE_HUNGRY_MS says so in the page, and from then on newcomers
- * queue up behind it.
+ * FAIRNESS.  A process that comes may overtake those who sleep: that keeps the processor busy,
+ * and a run of small transactions of one process is several times cheaper than one in which two
+ * take turns.  But who has been alone inside for GATE_BURST_MS while others sleep lets one of them
+ * in before it enters again.
  *
  * THE PAGE is the whole file.  It is allocated when it is made, so a full disk cannot end a
  * process with SIGBUS.  All fields but the atomic ones are changed inside the gate only.  It must
@@ -33,7 +34,7 @@
 #define GATE_PAGE_BYTES 4096
 #define GATE_SLOTS 65536 /* handles that may have one gate open at once */
 #define GATE_SLICE_MS 5   /* of a sleep: how late the death of who is inside may be noticed */
-#define GATE_HUNGRY_MS 20 /* after so long, newcomers give way */
+#define GATE_BURST_MS 1  /* so long one may come back before those who sleep */
 
 struct gate_page {
     char magic[8];     /* GATE_MAGIC */
@@ -44,7 +45,7 @@ struct gate_page {
     _Atomic uint32_t woken;   /* ... unless this is 1: one is awake already and tries to come in */
     _Atomic int32_t owner_pid; /* for messages only; 0: nobody is inside */
     char owner_comm[16];       /* for messages only */
-    _Atomic int64_t hungry_until; /* newcomers give way until then (CLOCK_BOOTTIME, ms) */
+    _Atomic uint32_t last;     /* gate_user() of who came in last */
 
     uint8_t store_id[16];            /* of the database that this page belongs to; 0: none yet */
     char domain[CLOCK_DOMAIN_BYTES]; /* whose clock the store's instants count on */
