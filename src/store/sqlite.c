@@ -12,6 +12,10 @@
 #include "store/sqlite_engine.h"
 
 #define PATIENCE_DEFAULT_MS (TIMING_TTL_DEFAULT_MS / 6)
+
+/* To open may wait for longer than to renew: whoever makes the store syncs it several times, and
+ * nothing of ours can expire meanwhile.  Else the first start of a crowd fails for most of it. */
+#define PATIENCE_OPEN_MS 3000
 #define SUFFIX_BYTES 8 /* "-gate", "-live" */
 
 /* ---- where it is ---------------------------------------------------------------------------- */
@@ -273,7 +277,8 @@ static int open_store(const struct url *url, const struct store_options *opt,
     s->patience = opt->patience.ms > 0 ? opt->patience : SPAN(PATIENCE_DEFAULT_MS);
     code = open_gate(s, opt->create, err);
     if (code == 0)
-        code = gate_enter(s->gate, s->patience, err);
+        code = gate_enter(s->gate, SPAN(s->patience.ms > PATIENCE_OPEN_MS ? s->patience.ms
+                                                                          : PATIENCE_OPEN_MS), err);
     if (code == 0) {
         code = open_inside(s, opt->create, raise, err);
         gate_leave(s->gate);

@@ -164,7 +164,6 @@ static int check_place(struct sqlite_store *s, tenure_error *err)
     struct instant now = clock_now();
     if (instant_diff(s->placed, now).ms < PLACE_MS)
         return 0;
-    s->placed = now;
     if (stat(s->path, &st) != 0)
         return errno == ENOENT
                    ? fail(err, TENURE_WENT_BACK, "%s was removed while it was open", s->path)
@@ -176,6 +175,7 @@ static int check_place(struct sqlite_store *s, tenure_error *err)
         return fail(err, TENURE_UNSAFE_PLACE,
                     "%s was opened under another clock: by another machine, or in another time "
                     "namespace", s->path);
+    s->placed = now; /* only when it is so: a refusal must not let the next one through */
     return 0;
 }
 

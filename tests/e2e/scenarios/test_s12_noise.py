@@ -39,7 +39,9 @@ def test_idle_it_says_nothing_and_renews_once_per_interval(cli, resource, engine
 
 def test_an_outage_is_said_once_and_its_end_once(cli, resource, engine):
     members = crowd(cli, resource)
-    leader, standbys = members[0], members[1:]
+    first = cli.holders("job")[0]["as"]
+    leader = members[int(first[1:])]
+    standbys = [m for m in members if m is not leader]
     before = [lines(m) for m in members]
     with engine.hanging():
         for m in standbys:

@@ -5,8 +5,9 @@
  *     acquire NAME WAIT_MS            check, token, left    event (the oldest, or 0)
  *     wait MS                         release               close
  *     process                         busy N (threads)      serve MS (turns until then)
- *     rally NAME ROUNDS FILE          takes and gives back in turn with others; FILE is shared.
- *                                     Answers the worst and the median hand-over in microseconds
+ *     rally NAME ROUNDS FILE          takes and gives back in turn with others, until there were
+ *                                     so many hand-overs; FILE is shared.  Answers how many came
+ *                                     to us, the worst and the median in microseconds
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -111,6 +112,7 @@ static void do_serve(long ms)
 struct ball {
     _Atomic int64_t released_us;
     _Atomic int from;
+    _Atomic long passes; /* hand-overs from one to another */
 };
 
 static int64_t now_us(void)
@@ -134,6 +136,8 @@ static int one_rally(const char *name, struct ball *ball, int64_t *ret_us)
         return code;
     int64_t released = atomic_load(&ball->released_us);
     *ret_us = atomic_load(&ball->from) == getpid() || released == 0 ? -1 : now_us() - released;
+    if (*ret_us >= 0)
+        atomic_fetch_add(&ball->passes, 1);
     atomic_store(&ball->from, getpid());
     atomic_store(&ball->released_us, now_us());
     code = tenure_release(claim, &err);
@@ -150,9 +154,9 @@ static void do_rally(char **w)
     if (us && fd >= 0 && ftruncate(fd, sizeof *ball) == 0)
         ball = mmap(NULL, sizeof *ball, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     int code = ball == MAP_FAILED ? TENURE_INTERNAL : 0;
-    for (long i = 0; i < rounds && code == 0; i++) {
+    while (code == 0 && atomic_load(&ball->passes) < rounds) {
         code = one_rally(w[1], ball, &got);
-        if (code == 0 && got >= 0)
+        if (code == 0 && got >= 0 && count < rounds)
             us[count++] = got;
     }
     qsort(us, (size_t)count, sizeof *us, compare);
