@@ -11,7 +11,6 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/run.h"
-#include "cli/say.h"
 
 static int print_token(struct run *r)
 {
@@ -32,17 +31,16 @@ static int print_token(struct run *r)
 
 int hold_term(struct run *r)
 {
-    tenure_error err;
+    bool must_report = r->kind == TENURE_ELECTION;
     int code = print_token(r);
     if (code != EXIT_FINE)
         return code;
-    if (r->kind == TENURE_ELECTION && tenure_serving(r->claim, &err) < 0)
-        say_detail("%s", err.text);
     for (;;) {
         if (run_turn(r) || r->cut) {
             r->cut = true;
             return EXIT_LOST;
         }
+        run_report(r, &must_report);
         if (run_signal(r) != 0)
             return EXIT_FINE;
         struct pollfd p[] = {{.fd = r->signals.fd, .events = POLLIN},

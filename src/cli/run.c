@@ -301,6 +301,17 @@ bool run_turn(struct run *r)
     return r->lost || tenure_check(r->claim) < 0;
 }
 
+void run_report(struct run *r, bool *must)
+{
+    tenure_error err;
+    if (!*must || r->cut)
+        return;
+    int code = tenure_serving(r->claim, &err);
+    *must = code < 0 && tenure_class(code) != TENURE_CLASS_LOST;
+    if (code < 0)
+        say_detail("%s", err.text);
+}
+
 /* The exit code when the guard did not take the announcement: the work must not start. */
 static int announce(struct run *r)
 {

@@ -54,6 +54,10 @@ int run_close(struct run *r, int code);
  * when the term is over.  Returns true when it is lost for good, not only told to end. */
 bool run_turn(struct run *r);
 
+/* A leader serves: tells the store, for who waits for a transfer, when *must is set, which is
+ * cleared once the store has heard.  Call it again whenever the loop comes round. */
+void run_report(struct run *r, bool *must);
+
 /* While no command runs: the number of a signal that asks us to end, or 0.  A stop from the
  * terminal is obeyed on the way. */
 int run_signal(struct run *r);

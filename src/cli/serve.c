@@ -118,18 +118,6 @@ static void follow_supervisor(struct service *v)
     }
 }
 
-/* Who waits for a transfer is told that we serve; again and again until the store has heard. */
-static void report(struct service *v)
-{
-    tenure_error err;
-    if (!v->must_report || v->r->cut)
-        return;
-    int code = tenure_serving(v->r->claim, &err);
-    v->must_report = code < 0 && tenure_class(code) != TENURE_CLASS_LOST;
-    if (code < 0)
-        say_detail("%s", err.text);
-}
-
 /* Signals are the command's.  What the terminal sent to the whole group it has already. */
 static void follow_signals(struct service *v)
 {
@@ -158,7 +146,7 @@ static void loop(struct service *v)
         if (v->over)
             return;
         follow_tenure(v);
-        report(v);
+        run_report(v->r, &v->must_report);
         follow_signals(v);
         wait_for_news(v, probe_turn(&v->probe, v->r));
     }
