@@ -169,6 +169,8 @@ int gate_open(const char *path, const struct stat *model, struct gate **ret, ten
     int e = open_file(path, model, &g->fd);
     if (e != 0) {
         free(g);
+        if (e == EACCES && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
+            return fail(err, TENURE_READ_ONLY, "%s may be read, but not written to", path);
         return fail_errno(err, e, "%s cannot be opened for writing", path);
     }
     int code = page_map(g, err);

@@ -18,7 +18,8 @@
  * never be trusted to be newer than the store after the machine was down: it is written back by
  * the kernel at any time, but for `ceiling`, which gate_sync() makes durable.
  *
- * A forked child holds the slot of its parent, too, until gate_forked() drops it.  One thread at a time per struct gate; any number of gates on one file.
+ * A forked child holds the slot of its parent, too, until gate_forked() drops it.  One thread at a
+ * time per struct gate; any number of gates on one file.
  */
 #ifndef OS_GATE_H
 #define OS_GATE_H
