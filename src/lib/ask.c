@@ -110,7 +110,7 @@ static void first_attempt(tenure_claim *c)
         next = instant_min(next, claim_turn(c, clock_now()));
     if (session_is_ready(t))
         next = instant_min(next, t->session.pulse.next);
-    handle_arm(t, next);
+    handle_arm(t, instant_min(next, t->store->ops->due(t->store))); /* its safety net, too */
     while (c->phase == PHASE_ASKING && !c->refused && trouble_of(c, NULL) == 0 &&
            !instant_reached(clock_now(), give_up))
         handle_wait(t, give_up);
