@@ -216,23 +216,45 @@ static int leave_refused(tenure_claim *c)
     return 0;
 }
 
+static int leave_lost(tenure_claim *c, tenure_error *err)
+{
+    int code = error_copy(err, &c->trouble);
+    c->pending = 0;
+    phase_move(&c->phase, PHASE_LEAVING);
+    claim_turn(c, clock_now());
+    return code;
+}
+
+/* Sends the question and waits for its answer.  The claim is ours meanwhile: no turn frees it. */
+static void send_leave(tenure_claim *c, struct instant give_up)
+{
+    struct instant now = clock_now();
+    phase_move(&c->phase, PHASE_LEAVING);
+    c->must_leave = true;
+    c->awaited = true;
+    c->pending = 0;
+    c->look_at = instant_add(now, c->handle->timing.attempt);
+    claim_send(c, QUESTION_LEAVE, now);
+    while (c->question == QUESTION_LEAVE && !instant_reached(clock_now(), give_up))
+        handle_wait(c->handle, give_up);
+    c->awaited = false;
+}
+
 /* Asks the store to take the ticket out, for at most one attempt. */
 static int leave(tenure_claim *c, tenure_error *err)
 {
     tenure *t = c->handle;
-    bool held = c->phase == PHASE_HELD;
-    struct instant now = clock_now(), give_up = instant_add(now, t->timing.attempt);
+    struct instant give_up = instant_add(clock_now(), t->timing.attempt);
     while (c->question != QUESTION_NONE && !instant_reached(clock_now(), give_up))
         handle_wait(t, give_up);
+    if (c->phase == PHASE_LOST)
+        return leave_lost(c, err);
+    if (!c->asked || !session_is_ready(t))
+        return leave_refused(c);
     if (c->question != QUESTION_NONE)
         t->store->ops->abandon(t->store, &c->op.op);
-    phase_move(&c->phase, PHASE_LEAVING);
-    c->must_leave = true;
-    c->pending = 0;
-    c->look_at = instant_add(now, t->timing.attempt);
-    claim_send(c, QUESTION_LEAVE, now);
-    while (c->question == QUESTION_LEAVE && !instant_reached(clock_now(), give_up))
-        handle_wait(t, give_up);
+    bool held = c->phase == PHASE_HELD;
+    send_leave(c, give_up);
     if (c->question == QUESTION_LEAVE || c->must_leave) {
         handle_arm(t, c->look_at);
         if (c->question == QUESTION_LEAVE)
@@ -251,13 +273,8 @@ static int leave(tenure_claim *c, tenure_error *err)
 int claim_release(tenure_claim *c, tenure_error *err)
 {
     claim_turn(c, clock_now()); /* only the clock may have ended it since */
-    if (c->phase == PHASE_LOST) {
-        int code = error_copy(err, &c->trouble);
-        c->pending = 0;
-        phase_move(&c->phase, PHASE_LEAVING);
-        claim_turn(c, clock_now());
-        return code;
-    }
+    if (c->phase == PHASE_LOST)
+        return leave_lost(c, err);
     if (!c->asked || c->refused || !session_is_ready(c->handle))
         return leave_refused(c);
     return leave(c, err);

@@ -370,7 +370,7 @@ static struct instant leave_turn(tenure_claim *c, struct instant now)
     }
     if (c->must_leave)
         return c->look_at;
-    if (c->phase == PHASE_LEAVING)
+    if (c->phase == PHASE_LEAVING && !c->awaited)
         claim_free(c);
     return INSTANT_NEVER;
 }

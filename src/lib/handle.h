@@ -72,6 +72,7 @@ struct tenure_claim {
     struct ticket_id id; /* session 0: no ticket drawn yet */
     bool asked;          /* the ticket may be known to the store */
     bool must_leave;     /* lost by the clock: its ticket may still be in the record */
+    bool awaited;        /* a call waits for the answer to its leaving, and frees it then */
     bool refused;        /* a try was answered with no, or the question cannot be right */
     tenure_error trouble; /* why it was refused or lost, or the last thing that went wrong */
 

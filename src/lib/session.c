@@ -115,6 +115,11 @@ static void verify_some(tenure *t)
 static void lose(tenure *t, const char *why)
 {
     struct session *s = &t->session;
+    if (s->work == SESSION_RENEWS) { /* whatever its answer: it would come too late */
+        if (!s->op.renew.op.done)
+            t->store->ops->abandon(t->store, &s->op.renew.op);
+        s->work = SESSION_RESTS;
+    }
     s->pulse.state = PULSE_LOST;
     s->stale = s->id;
     s->id = 0;
