@@ -28,13 +28,21 @@ void claim_note(tenure_claim *c, tenure_event_kind kind, const char *format, ...
 /* Publishes for tenure_check() until when the tenure may be believed. */
 static void publish_times(tenure_claim *c)
 {
-    const struct pulse *p = &c->handle->session.pulse;
-    struct instant doubt = instant_add(p->sent, p->timing.doubt);
-    struct instant deadline = instant_min(pulse_deadline(p), c->ends_at);
+    const struct timing *timing = &c->handle->timing;
+    struct instant doubt = instant_add(c->counted, timing->doubt);
+    struct instant deadline = instant_min(instant_add(c->counted, timing->deadline), c->ends_at);
     if (c->told)
         doubt = INSTANT(0); /* told to stop: never safe again */
     atomic_store(&c->doubt_ms, doubt.ms);
     atomic_store(&c->deadline_ms, deadline.ms);
+}
+
+/* Whether the claim has been looked at since the last notice.  A renewal that came with a notice
+ * counts only for claims that have: the store may have told one of them to stop, and what it was
+ * told ends its ttl after that, whatever is renewed later (P3). */
+static bool has_taken_notice(const tenure_claim *c)
+{
+    return c->notices_known == c->handle->session.notices;
 }
 
 /* Ends a held claim for good.  tenure_check() may have seen it first: then its word stands. */
@@ -52,9 +60,18 @@ static void lose(tenure_claim *c, int code, const char *why)
 void claims_renewed(tenure *t)
 {
     for (tenure_claim *c = t->claims; c; c = c->next) {
-        if (c->phase == PHASE_HELD)
-            publish_times(c);
+        if (c->phase != PHASE_HELD || !has_taken_notice(c))
+            continue;
+        c->counted = t->session.pulse.sent;
+        publish_times(c);
     }
+}
+
+void claims_noticed(tenure *t)
+{
+    t->session.notices++;
+    for (tenure_claim *c = t->claims; c; c = c->next)
+        c->look_due |= c->phase == PHASE_HELD || c->phase == PHASE_WAITING;
 }
 
 void claims_doubtful(tenure *t, bool on)
@@ -151,6 +168,7 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
     c->asked = true;
     c->question = question;
     c->sent = now;
+    c->notices_asked = t->session.notices;
     store_update(t->store, &c->op);
     if (c->op.op.done)
         claim_answered(c, clock_now());
@@ -186,15 +204,25 @@ static void note_told(tenure_claim *c)
     publish_times(c);
 }
 
+/* It is in the record as held: until when that may be believed. */
+static void count_from(tenure_claim *c, struct instant at_least)
+{
+    const struct pulse *p = &c->handle->session.pulse;
+    c->notices_known = c->notices_asked;
+    c->counted = has_taken_notice(c) ? p->sent : instant_min(p->sent, at_least);
+    publish_times(c);
+}
+
 static void take_grant(tenure_claim *c, struct instant now)
 {
     const struct standing *s = &c->decision.standing;
+    tenure *t = c->handle;
     c->look_at = INSTANT_NEVER;
     if (c->phase == PHASE_HELD) {
+        count_from(c, c->counted);
         note_told(c);
         return;
     }
-    tenure *t = c->handle;
     if (!session_is_ready(t) || c->id.session != t->session.id ||
         instant_reached(now, pulse_deadline(&t->session.pulse)))
         return; /* granted to a session that is over: never believed */
@@ -202,7 +230,7 @@ static void take_grant(tenure_claim *c, struct instant now)
     phase_move(&c->phase, PHASE_HELD);
     c->ends_at = INSTANT_NEVER;
     atomic_store(&c->token, s->token);
-    publish_times(c);
+    count_from(c, c->sent); /* it was granted later than that */
     atomic_store(&c->standing, TENURE_STANDING);
     claim_note(c, TENURE_EVENT_GRANTED, "granted with token %llu", (unsigned long long)s->token);
     if (waited)
@@ -325,6 +353,8 @@ void claim_answered(tenure_claim *c, struct instant now)
         c->must_leave &= c->op.op.code < 0;
         return;
     }
+    if (c->phase == PHASE_LOST || c->phase == PHASE_LEAVING)
+        return; /* it was asked before: nothing that it says is believed any more (P4) */
     if (c->op.op.code < 0)
         take_error(c, now);
     else

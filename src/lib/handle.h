@@ -38,6 +38,7 @@ struct session {
     enum session_work work;
     struct instant sent;  /* when the work in flight was sent */
     struct instant retry; /* not to be opened before */
+    uint64_t notices;     /* renewals that said that somebody was told to stop */
     uint64_t stale;       /* a lost session that the store should be told to forget; 0: none */
     union {
         struct store_session_open open;
@@ -83,6 +84,9 @@ struct tenure_claim {
     struct instant look_at; /* look again then, on our clock */
     bool look_due;
 
+    struct instant counted;  /* what the deadline of a held claim is counted from */
+    uint64_t notices_asked;  /* session.notices when the question in flight was sent, */
+    uint64_t notices_known;  /* and when the last one was that found it held */
     struct instant ends_at; /* told to stop: our clock; else INSTANT_NEVER */
     bool told;              /* the event was given */
 
@@ -177,6 +181,10 @@ void session_end(tenure *t, struct instant limit);
 /* ---- claim.c ------------------------------------------------------------------------------- */
 
 struct instant claim_turn(tenure_claim *c, struct instant now);
+
+/* A renewal said that somebody was told to stop: before it counts, each claim has to look.  Mutex
+ * held. */
+void claims_noticed(tenure *t);
 
 /* The session was renewed, is in doubt, or is lost: what its claims are told.  Mutex held. */
 void claims_renewed(tenure *t);

@@ -166,13 +166,11 @@ static void renewed(tenure *t, struct instant now)
         claims_doubtful(t, true); /* the attempt took until after ttl/2 */
     if (code < 0)
         return;
+    if (op->noticed)
+        claims_noticed(t);
     claims_renewed(t);
     if (before == PULSE_DOUBTFUL && s->pulse.state == PULSE_SAFE)
         claims_doubtful(t, false);
-    if (op->noticed) {
-        for (tenure_claim *c = t->claims; c; c = c->next)
-            c->look_due |= c->phase == PHASE_HELD || c->phase == PHASE_WAITING;
-    }
     verify_some(t);
     sweep(t);
 }
