@@ -45,6 +45,14 @@ static bool has_taken_notice(const tenure_claim *c)
     return c->notices_known == c->handle->session.notices;
 }
 
+/* Whether its deadline has passed or tenure_check() has said that it is lost: nothing extends it
+ * any more (P4), its next turn ends it. */
+static bool is_over(const tenure_claim *c)
+{
+    return atomic_load(&c->standing) != TENURE_STANDING ||
+           instant_reached(clock_now(), INSTANT(atomic_load(&c->deadline_ms)));
+}
+
 /* Ends a held claim for good.  tenure_check() may have seen it first: then its word stands. */
 static void lose(tenure_claim *c, int code, const char *why)
 {
@@ -60,7 +68,7 @@ static void lose(tenure_claim *c, int code, const char *why)
 void claims_renewed(tenure *t)
 {
     for (tenure_claim *c = t->claims; c; c = c->next) {
-        if (c->phase != PHASE_HELD || !has_taken_notice(c))
+        if (c->phase != PHASE_HELD || !has_taken_notice(c) || is_over(c))
             continue;
         c->counted = t->session.pulse.sent;
         publish_times(c);
@@ -218,11 +226,12 @@ static void take_grant(tenure_claim *c, struct instant now)
     const struct standing *s = &c->decision.standing;
     tenure *t = c->handle;
     c->look_at = INSTANT_NEVER;
-    if (c->phase == PHASE_HELD) {
+    if (c->phase == PHASE_HELD && !is_over(c)) {
         count_from(c, c->counted);
         note_told(c);
-        return;
     }
+    if (c->phase == PHASE_HELD)
+        return;
     if (!session_is_ready(t) || c->id.session != t->session.id ||
         instant_reached(now, pulse_deadline(&t->session.pulse)))
         return; /* granted to a session that is over: never believed */
