@@ -14,6 +14,8 @@ int command_lead(struct invocation *inv)
     do {
         if (run_stand(&r, &code))
             code = run_term(&r);
-    } while (again && r.cut);
+    } while (again && r.cut && r.ended_by == 0);
+    if (again && r.cut && r.ended_by != 0)
+        code = EXIT_SIGNAL + r.ended_by;
     return run_close(&r, code);
 }

@@ -248,6 +248,7 @@ bool run_stand(struct run *r, int *ret_code)
     struct instant limit = instant_add(clock_now(), SPAN(wait_ms));
     tenure_error err;
     r->cut = r->lost = false;
+    r->ended_by = 0;
     while (ask(r, limit, ret_code)) {
         int signo = 0;
         int code = wait_turn(r, limit, &signo, &err);

@@ -30,6 +30,7 @@ struct run {
     bool stood_before;   /* the store has accepted a question of ours */
     bool cut;            /* the present term was lost, or told to end */
     bool lost;           /* it was lost, and people were told */
+    int ended_by;        /* the signal by which we were asked to end during the term, or 0 */
     struct instant troubled; /* since when the store cannot be used; INSTANT_NEVER: it can */
 };
 

@@ -118,6 +118,13 @@ static void follow_supervisor(struct service *v)
     }
 }
 
+/* Whether a signal is meant for us, too: then we do not stand again when the term is over.  TERM
+ * is; the others a command may use for something else, unless it is being stopped anyway. */
+static bool asks_us_to_end(int signo, bool cut)
+{
+    return signo == SIGTERM || (cut && (signo == SIGINT || signo == SIGHUP || signo == SIGQUIT));
+}
+
 /* Signals are the command's.  What the terminal sent to the whole group it has already. */
 static void follow_signals(struct service *v)
 {
@@ -125,6 +132,8 @@ static void follow_signals(struct service *v)
     while (signals_next(&v->r->signals, &e)) {
         if (!e.from_terminal)
             supervisor_signal(v->s, e.signo);
+        if (asks_us_to_end(e.signo, v->r->cut))
+            v->r->ended_by = e.signo;
         if (e.signo == SIGTSTP || e.signo == SIGTTIN || e.signo == SIGTTOU)
             signals_suspend(e.signo);
     }

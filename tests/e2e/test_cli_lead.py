@@ -57,6 +57,18 @@ def test_a_resigned_leader_stops_and_stands_again_behind_the_others(cli):
     assert a.running
 
 
+def test_a_leader_that_is_told_to_end_while_its_term_ends_does_not_stand_again(cli):
+    stubborn = "trap 'n=$((n+1)); echo told $n' TERM; echo epoch; " \
+               "while [ ${n:-0} -lt 2 ]; do sleep 0.02; done"
+    a = cli.start("lead", "--as", "a", "role", "--", "sh", "-c", stubborn)
+    a.out.wait_for("epoch")
+    assert cli.run("resign", "role").code == 0
+    a.out.wait_for("told 1")
+    a.send(signal.SIGTERM)
+    assert a.wait() == 128 + signal.SIGTERM
+    assert cli.holders("role") == []
+
+
 def test_with_once_a_term_that_is_ended_is_81(cli):
     a = lead(cli, "a", "--once")
     a.out.wait_for("epoch")
