@@ -32,8 +32,8 @@ struct spawned {
  * All signals should be blocked, so that none meets the child half prepared. */
 int spawn_start(const struct spawn *s, struct spawned *ret);
 
-/* Reads and closes the report: 0 when the program runs (or was killed before it could), or -errno of what
- * failed; then the child ends by itself. */
+/* Reads and closes the report: 0 when the program runs (or was killed before it could), or -errno
+ * of what failed; then the child ends by itself. */
 int spawn_report(int report);
 
 #endif

@@ -61,7 +61,8 @@ def test_a_store_that_is_down_is_82(cli, engine):
 
 def test_a_loss_in_mid_run_is_81_whatever_the_command_says(cli, resource):
     for code in (0, 3):
-        h = cli.start("lock", "--ttl", "500ms", "job", "--", *resource.worker(f"H{code}", code=code))
+        work = resource.worker(f"H{code}", code=code)
+        h = cli.start("lock", "--ttl", "500ms", "job", "--", *work)
         resource.wait_for(f"H{code}")
         freeze(h.pid)
         resource.wait_for(f"H{code}", "end")
