@@ -19,6 +19,14 @@ struct instant clock_now(void)
     return INSTANT(read_ms(CLOCK_BOOTTIME));
 }
 
+int64_t clock_fine_ns(void)
+{
+    struct timespec t;
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0)
+        return 0; /* cannot happen on Linux */
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 int64_t clock_wall_ms(void)
 {
     return read_ms(CLOCK_REALTIME);

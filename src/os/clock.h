@@ -8,6 +8,9 @@
  * holder's deadlines are measured on.  vDSO, about 20 ns. */
 struct instant clock_now(void);
 
+/* Nanoseconds since no matter when: for how short something was, never for how long it may be. */
+int64_t clock_fine_ns(void);
+
 /* The wall clock in milliseconds since 1970, for people; never for a decision. */
 int64_t clock_wall_ms(void);
 

@@ -23,12 +23,19 @@ static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2,
 
 #define SPINS 1000 /* some tens of microseconds */
 
+/* So many entries within AT_ONCE_NS of the last departure are a streak.  When it ends without our
+ * being back, those who sleep find out with their slice. */
+#define STREAK 4
+#define AT_ONCE_NS 100000
+
 /* How long it is believed that the gate file is still the one that others find. */
 #define PLACE_MS 20
 
 struct gate {
     int fd;
     bool inside;
+    int64_t left_ns;       /* when we left for the last time */
+    unsigned streak;       /* how many times in a row we then came back at once */
     bool yields;           /* not again before somebody else was inside */
     struct instant burst;  /* since when nobody else was */
     uint32_t slot;         /* byte 1 + slot of the file is locked by us */
@@ -209,14 +216,16 @@ void gate_forked(struct gate *g)
 
 /* ---- entering ------------------------------------------------------------------------------- */
 
-/* Sleeps for a slice, unless a wake-up came since `seen`. */
-static void sleep_on(struct gate_page *p, uint32_t seen)
+/* Sleeps for a slice, unless a wake-up came since `seen`.  Returns whether it was woken. */
+static bool sleep_on(struct gate_page *p, uint32_t seen, int64_t slice_ms)
 {
-    struct timespec t = {.tv_nsec = GATE_SLICE_MS * 1000000};
+    struct timespec t = {.tv_nsec = slice_ms * 1000000};
     /* Shared, not private: the word is in a file. */
     long n = syscall(SYS_futex, &p->wakes, FUTEX_WAIT, seen, &t, NULL, 0);
-    if (n != 0 && errno == ETIMEDOUT)
-        atomic_store(&p->woken, 0); /* whoever was woken may have died */
+    if (n == 0 || errno != ETIMEDOUT)
+        return true;
+    atomic_store(&p->woken, 0); /* whoever was woken may have died */
+    return false;
 }
 
 /* The state letter of a process of our PID namespace, if it is the one named comm; else 0. */
@@ -266,6 +275,7 @@ static bool is_in_place(struct gate *g)
 static int come_in(struct gate *g, bool slept, tenure_error *err)
 {
     struct gate_page *p = g->page;
+    g->streak = !slept && clock_fine_ns() - g->left_ns < AT_ONCE_NS ? g->streak + 1 : 0;
     g->inside = true;
     if (slept)
         atomic_store(&p->woken, 0);
@@ -316,19 +326,20 @@ static bool spin_in(struct gate *g)
     return false;
 }
 
-int gate_enter(struct gate *g, struct span patience, tenure_error *err)
+/* Sleeps until it can come in.  Slices grow, since there may be many who sleep, and each of them
+ * would find out that who is inside died. */
+static int enter_slowly(struct gate *g, struct span patience, tenure_error *err)
 {
     struct gate_page *p = g->page;
-    uint32_t seen = 0;
-    assert(!g->inside);
-    if (!must_yield(g) && (try_in(g, &seen) || spin_in(g)))
-        return come_in(g, false, err);
     struct instant since = clock_now();
+    uint32_t seen = 0;
+    int64_t slice_ms = GATE_SLICE_MS;
+    bool woken = true;
     for (bool slept = false;; slept = true) {
         uint32_t wakes = atomic_load(&p->wakes), before = seen;
         atomic_store(&p->sleeps, 1); /* then try: a departure after it wakes us */
         seen = 0;
-        if ((slept || !must_yield(g)) && (try_in(g, &seen) || spin_in(g)))
+        if ((slept || !must_yield(g)) && (try_in(g, &seen) || (woken && spin_in(g))))
             return come_in(g, true, err);
         if (slept && seen != 0 && seen == before && is_dead(g, seen) && try_in(g, &seen))
             return come_in(g, true, err);
@@ -336,10 +347,21 @@ int gate_enter(struct gate *g, struct span patience, tenure_error *err)
         int64_t waited = instant_diff(since, now).ms;
         if (waited >= patience.ms)
             return busy(g, waited, err);
-        if (slept)
+        if (slept && woken)
             atomic_store(&p->woken, 0);
-        sleep_on(p, wakes);
+        woken = sleep_on(p, wakes, slice_ms);
+        if (slice_ms < GATE_SLICE_MAX_MS)
+            slice_ms += GATE_SLICE_MS;
     }
+}
+
+int gate_enter(struct gate *g, struct span patience, tenure_error *err)
+{
+    uint32_t seen = 0;
+    assert(!g->inside);
+    if (!must_yield(g) && (try_in(g, &seen) || spin_in(g)))
+        return come_in(g, false, err);
+    return enter_slowly(g, patience, err);
 }
 
 /* Wakes one who sleeps.  Of several departures in a row only the first does: who runs anyway would
@@ -365,7 +387,9 @@ void gate_leave(struct gate *g)
                 instant_diff(g->burst, clock_now()).ms >= GATE_BURST_MS;
     atomic_store_explicit(&p->owner_pid, 0, memory_order_relaxed);
     atomic_store(&p->inside, 0);
-    wake_one(p);
+    g->left_ns = clock_fine_ns();
+    if (g->streak < STREAK || g->yields)
+        wake_one(p); /* else we are about to come back, and it would wake up for nothing */
 }
 
 int gate_sync(struct gate *g)

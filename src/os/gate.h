@@ -11,7 +11,7 @@
  * FAIRNESS.  A process that comes may overtake those who sleep: that keeps the processor busy,
  * and a run of small transactions of one process is several times cheaper than one in which two
  * take turns.  But who has been alone inside for GATE_BURST_MS while others sleep lets one of them
- * in before it enters again.
+ * in before it enters again.  One that keeps coming back at once wakes nobody up until then.
  *
  * THE PAGE is the whole file.  It is allocated when it is made, so a full disk cannot end a
  * process with SIGBUS.  All fields but the atomic ones are changed inside the gate only.  It must
@@ -34,8 +34,9 @@
 
 #define GATE_PAGE_BYTES 4096
 #define GATE_SLOTS 65536 /* handles that may have one gate open at once */
-#define GATE_SLICE_MS 5   /* of a sleep: how late the death of who is inside may be noticed */
-#define GATE_BURST_MS 1  /* so long one may come back before those who sleep */
+#define GATE_SLICE_MS 5     /* of a sleep: how late the death of who is inside may be noticed */
+#define GATE_SLICE_MAX_MS 15 /* slices grow: many who sleep would be many who look */
+#define GATE_BURST_MS 3     /* so long one may come back before those who sleep */
 
 struct gate_page {
     char magic[8];     /* GATE_MAGIC */

@@ -1,7 +1,7 @@
 /* wire/url.h - where a store is, as people write it: SCHEME:BODY[?KEY=VALUE[&KEY=VALUE]...].
  *
  * The body means what the engine says.  Nothing is decoded or unescaped, so a path is its own
- * spelling, and there is exactly one for each store.  Pure; fuzzed by tests/fuzz/fuzz_url.c. */
+ * spelling, and there is exactly one for each store.  Pure. */
 #ifndef WIRE_URL_H
 #define WIRE_URL_H
 

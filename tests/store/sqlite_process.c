@@ -345,7 +345,7 @@ static void the_log_does_not_grow_for_ever(void)
     struct stat st;
     uint64_t token;
     CHECK(session_open(s, LONG) != 0);
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 8000; i++)
         CHECK(update(s, "a", grant, &token) == 1);
     CHECK(stat(companion("-wal"), &st) == 0 && st.st_size < 24 * 1024 * 1024);
     shut(s);
@@ -359,7 +359,7 @@ static void an_idle_handle_does_not_keep_the_log_from_being_used_again(void)
     uint64_t token, id = session_open(idle, LONG);
     CHECK(session_renew(idle, id, NULL) == 0 && session_close(idle, id) == 0);
     CHECK(idle->ops->due(idle).ms == INSTANT_NEVER.ms);
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 8000; i++)
         CHECK(update(s, "a", grant, &token) == 1);
     CHECK(stat(companion("-wal"), &st) == 0 && st.st_size < 24 * 1024 * 1024);
     shut(idle);
