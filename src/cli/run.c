@@ -14,6 +14,7 @@
 #include "cli/say.h"
 #include "cli/timing.h"
 #include "os/clock.h"
+#include "os/point.h"
 #include "wire/duration.h"
 
 #define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
@@ -332,6 +333,7 @@ static int announce(struct run *r)
 static int give_back(struct run *r, int code)
 {
     tenure_error err;
+    POINT("kill-release");
     int rc = tenure_release(r->claim, &err);
     r->claim = NULL;
     if (tenure_class(rc) == TENURE_CLASS_LOST) {

@@ -6,6 +6,7 @@
 
 #include "lib/handle.h"
 #include "os/clock.h"
+#include "os/point.h"
 
 /* ---- events and standing --------------------------------------------------------------------- */
 
@@ -254,6 +255,7 @@ static void take_place(tenure_claim *c, struct instant now)
         phase_move(&c->phase, PHASE_WAITING);
     c->trouble.code = 0;
     tenure *t = c->handle;
+    POINT("look-listen");
     t->store->ops->watch_sessions(t->store, c->name, s->watch, s->watch_count);
     int64_t left = s->look_at.ms == INSTANT_NEVER.ms
                        ? INT64_MAX

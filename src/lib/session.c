@@ -7,6 +7,7 @@
 
 #include "lib/handle.h"
 #include "os/clock.h"
+#include "os/point.h"
 
 #define SWEEP_RECORDS 32
 #define VERIFY_CLAIMS 16
@@ -269,6 +270,7 @@ static struct instant pulse_turn(tenure *t, struct instant now)
         s->op.renew = (struct store_session_renew){.session = s->id};
         s->work = SESSION_RENEWS;
         pulse_sent(&s->pulse, now);
+        POINT("send-renew");
         store_session_renew(t->store, &s->op.renew);
         finish(t, clock_now());
     }

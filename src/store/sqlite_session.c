@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "os/point.h"
+
 /* For so long the row of an expired session is kept, so that each of its claims ends with the
  * right cause; after that its claims say that it died. */
 #define PURGE_AFTER_MS (24 * 3600 * 1000LL)
@@ -167,6 +169,7 @@ void sqlite_session_open(struct store *store, struct store_session_open *op)
         sqlite_op_failed(&op->op);
         return;
     }
+    POINT("fifo-row");
     if (sqlite_commit(s, &t, err) < 0) {
         let_go(s); /* its FIFO stays: if the row is there after all, it says that we ended */
         sqlite_op_failed(&op->op);

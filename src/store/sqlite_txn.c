@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "os/point.h"
+
 /* Frames of the log after which it is copied back into the database: a longer log costs space,
  * a shorter one more fsyncs (three per round, whatever its length). */
 #define CHECKPOINT_FRAMES 2000
@@ -217,6 +219,7 @@ int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_erro
     int code = gate_enter(s->gate, s->patience, err);
     if (code < 0)
         return code;
+    POINT("gate");
     code = check_place(s, err);
     if (code == 0)
         code = begin(s, t, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/name.h"
+#include "os/point.h"
 
 /* ---- one decision --------------------------------------------------------------------------- */
 
@@ -143,7 +144,9 @@ static int update_inside(struct sqlite_store *s, struct store_update *op, tenure
     if (code < 0)
         return code;
     sqlite_bury_gone(s);
+    POINT("commit-ring");
     ring(s, op);
+    POINT("ring-reply");
     return verdict;
 }
 

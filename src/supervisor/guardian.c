@@ -1,6 +1,7 @@
 #include "supervisor/guardian.h"
 
 #include "os/clock.h"
+#include "os/point.h"
 #include "os/tree.h"
 
 #include <errno.h>
@@ -229,6 +230,7 @@ static void kill_pass(struct guardian *g, struct instant now)
 
 static _Noreturn void finish(struct guardian *g)
 {
+    POINT("tree-gone");
     int rc = cgroup_remove(g->orders->spawn.cgroup);
     (void)rc; /* the supervisor, or the next one, tries again */
     if (g->exec_report >= 0)
