@@ -268,8 +268,10 @@ static bool is_in_place(struct gate *g)
     struct instant now = clock_now();
     if (instant_diff(g->placed, now).ms < PLACE_MS)
         return true;
+    if (fstat(g->fd, &st) != 0 || st.st_nlink == 0)
+        return false; /* and the next one looks again */
     g->placed = now;
-    return fstat(g->fd, &st) == 0 && st.st_nlink > 0;
+    return true;
 }
 
 static int come_in(struct gate *g, bool slept, tenure_error *err)

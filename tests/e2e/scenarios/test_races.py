@@ -191,7 +191,8 @@ def test_who_stops_inside_the_gate_is_named_and_nothing_is_lost(cli, held_cli, p
 
 
 @pytest.mark.parametrize("round_", range(full(3, 50)))
-def test_who_dies_inside_the_gate_lets_the_others_in(cli, held_cli, point, engine, resource, round_):
+def test_who_dies_inside_the_gate_lets_the_others_in(cli, held_cli, point, engine, resource,
+                                                     round_):
     gap = point("gate")
     h = held_cli(gap, "lock", "--ttl", "30s", "job", "--", *resource.worker("H"))
     token = resource.wait_for("H").token
