@@ -49,7 +49,7 @@ void actor_crash(struct actor *a, int64_t down_us);
 /* Frees what the dead left in memory. */
 void cast_end(void);
 
-/* ---- sim/script.c: what actors do ---------------------------------------------------------- */
+/* ---- sim/script.c: what actors do -------------------------------------------------------- */
 
 /* One action. */
 void script_act(struct actor *a);
@@ -58,7 +58,7 @@ void script_act(struct actor *a);
 void script_settle(struct actor *a);
 void script_prove(struct actor *a);
 
-/* ---- sim/deed.c: single calls, traced and judged ------------------------------------------- */
+/* ---- sim/deed.c: single calls, traced and judged ----------------------------------------- */
 
 /* Works as an event loop, or leaves it to the pump, for so long; takes events. */
 void deed_nap(struct actor *a, int64_t ms);

@@ -41,7 +41,7 @@ void deed_nap(struct actor *a, int64_t ms)
     take_events(a);
 }
 
-/* ---- claims ---------------------------------------------------------------------------------------- */
+/* ---- claims ------------------------------------------------------------------------------ */
 
 static void draw_terms(int name, tenure_terms *terms)
 {
@@ -136,7 +136,7 @@ void deed_work(struct actor *a, tenure_claim *c, int name, int writes)
     }
 }
 
-/* ---- leases ---------------------------------------------------------------------------------------- */
+/* ---- leases ------------------------------------------------------------------------------ */
 
 int deed_lease_take(struct actor *a, int name, int64_t ttl_ms)
 {
@@ -182,7 +182,7 @@ void deed_lease_drop(struct actor *a, int name)
         a->lease[name] = 0;
 }
 
-/* ---- operators --------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------- */
 
 struct sight {
     unsigned seen;

@@ -92,7 +92,7 @@ bool judge_is_excused(int name, uint64_t token)
     return l && l->excused;
 }
 
-/* ---- one change --------------------------------------------------------------------------------- */
+/* ---- one change -------------------------------------------------------------------------- */
 
 struct change {
     int name;
@@ -298,7 +298,7 @@ void judge_session_ended(uint64_t session)
     (void)session; /* the records say what follows from it */
 }
 
-/* ---- answers --------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------- */
 
 static struct life *life_of_text(const char *ticket)
 {

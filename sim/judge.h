@@ -45,7 +45,7 @@ void judge_session_ended(uint64_t session);
 /* The record was replaced behind everybody's back: who was in it is excused from P3. */
 void judge_replaced(int name, const struct record_state *now);
 
-/* ---- the programs' side -------------------------------------------------------------------- */
+/* ---- the programs' side ------------------------------------------------------------------ */
 
 void judge_opened(struct host *host, tenure *t, int client);
 void judge_closed(const tenure *t); /* or dead */

@@ -1,5 +1,6 @@
 /* sim/main.c - seeds, one after the other, on all cores: sim [--seed N | --runs N [--from N]]. */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static pid_t start(struct worker *w, uint64_t end)
     return pid;
 }
 
-/* ---- the shortest prefix that still fails ---------------------------------------------------------- */
+/* ---- the shortest prefix that still fails ------------------------------------------------ */
 
 static bool fails(uint64_t seed, uint64_t limit)
 {
@@ -120,7 +121,7 @@ static void report(struct worker *w, int status)
     fflush(stdout);
 }
 
-/* ---- many seeds -------------------------------------------------------------------------------------- */
+/* ---- many seeds -------------------------------------------------------------------------- */
 
 static int worker_of(const pid_t *pids, int jobs, pid_t pid)
 {
@@ -206,7 +207,7 @@ static int run_one(const struct options *opt)
     return o.failed;
 }
 
-/* ---- the command line ---------------------------------------------------------------------------------- */
+/* ---- the command line -------------------------------------------------------------------- */
 
 static int usage(void)
 {
@@ -267,6 +268,7 @@ static bool take_options(int argc, char **argv, struct options *opt)
 
 int main(int argc, char **argv)
 {
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* a handle is large, and hardly touched */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct options opt = {.from = 1, .runs = 1000, .limit = NO_LIMIT};
     opt.jobs = cores < 1 ? 1 : cores > JOBS_MAX ? JOBS_MAX : (int)cores;

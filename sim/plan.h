@@ -30,7 +30,7 @@ enum fault {
     FAULT_BEYOND = 1u << 13,      /* ... beyond it: P3 is measured, not demanded */
     FAULT_STORE_ERROR = 1u << 14, /* the store refuses: busy, full, or it does not know */
     FAULT_WALL = 1u << 15,        /* wall clocks are stepped */
-    FAULT_MACHINE = 1u << 16,     /* embedded: the machine dies with all on it, and its last commits */
+    FAULT_MACHINE = 1u << 16,     /* embedded: the machine dies, and its last commits */
 };
 #define FAULT_COUNT 17
 

@@ -75,7 +75,7 @@ struct record_state server_record(int name)
     return server.now.record[name];
 }
 
-/* ---- sessions ------------------------------------------------------------------------------------ */
+/* ---- sessions ---------------------------------------------------------------------------- */
 
 static struct session_row *session_find(uint64_t id)
 {
@@ -184,11 +184,11 @@ static int serve_session(const struct request *q, struct reply *p)
     }
 }
 
-/* ---- records ---------------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------- */
 
 static void describe(const struct request *q, struct reply *p)
 {
-    struct alive *alive = world_alloc(SERVER_SESSIONS_MAX * sizeof *alive);
+    struct alive *alive = world_alloc(((size_t)server_sessions_alive() + 1) * sizeof *alive);
     p->now_ms = host_clock(&server_host).ms;
     p->floor = server.now.floor;
     for (int i = 0; i < SERVER_SESSIONS_MAX; i++) {
@@ -256,7 +256,7 @@ static void commit(const struct request *q, struct reply *p)
     follow_up(q);
 }
 
-/* ---- serving ---------------------------------------------------------------------------------------- */
+/* ---- serving ----------------------------------------------------------------------------- */
 
 static void watch(const struct request *q)
 {
@@ -312,7 +312,7 @@ enum server_fate server_fate(int64_t *ret_until_us)
     return SERVER_SERVES;
 }
 
-/* ---- faults ----------------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------------ */
 
 static void come_back(void *arg, uint64_t n)
 {

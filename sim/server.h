@@ -14,7 +14,7 @@
 
 #define SERVER_SESSIONS_MAX 128
 #define CLIENTS_MAX 1024
-#define REQUEST_LIST_MAX 64
+#define REQUEST_LIST_MAX 32
 
 enum request_kind {
     REQUEST_READ, /* one record; with `key` empty all of them */

@@ -57,7 +57,7 @@ bool task_is_done(const struct task *t)
     return t->done || t->life != t->host->life;
 }
 
-/* ---- switching ------------------------------------------------------------------------------- */
+/* ---- switching --------------------------------------------------------------------------- */
 
 static void leave_scheduler(struct task *t)
 {
@@ -111,7 +111,7 @@ static void resume(void *arg, uint64_t wait)
     tasks.running = NULL;
 }
 
-/* ---- the life of a task ------------------------------------------------------------------------ */
+/* ---- the life of a task ------------------------------------------------------------------ */
 
 static void give_stack(struct task *t)
 {

@@ -24,7 +24,7 @@ int twin_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)
 int twin_gettime(clockid_t clock, struct timespec *ret);
 ssize_t twin_getrandom(void *buf, size_t n, unsigned flags);
 
-/* ---- clocks ------------------------------------------------------------------------------------ */
+/* ---- clocks ------------------------------------------------------------------------------ */
 
 #define WALL_START_MS 1700000000000
 
@@ -60,7 +60,7 @@ ssize_t twin_getrandom(void *buf, size_t n, unsigned flags)
     return (ssize_t)n;
 }
 
-/* ---- bells and waiters --------------------------------------------------------------------------- */
+/* ---- bells and waiters ------------------------------------------------------------------- */
 
 static struct {
     struct {
@@ -126,7 +126,7 @@ void waiter_drain(struct waiter *w)
         w->armed = INSTANT_NEVER;
 }
 
-/* ---- threads --------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------- */
 
 int twin_mutex_lock(pthread_mutex_t *m)
 {
@@ -199,7 +199,7 @@ void system_orphan_handles(void)
     fork_child();
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------ */
 
 struct block {
     struct block *next, *previous;

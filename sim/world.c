@@ -7,7 +7,7 @@
 
 struct world world;
 
-/* ---- memory of a run ------------------------------------------------------------------------ */
+/* ---- memory of a run --------------------------------------------------------------------- */
 
 #define CHUNK_BYTES (256 * 1024)
 
@@ -17,19 +17,30 @@ struct chunk {
     max_align_t start[];
 };
 
-static struct chunk *chunks;
+static struct chunk *chunks; /* the one in use first */
+static struct chunk *spare;  /* kept from the last run */
+
+static struct chunk *chunk_take(size_t size)
+{
+    struct chunk *c = spare;
+    if (c && size <= c->size) {
+        spare = c->next;
+        c->used = 0;
+        return c;
+    }
+    c = malloc(sizeof *c + size);
+    if (!c)
+        abort();
+    *c = (struct chunk){.size = size};
+    return c;
+}
 
 void *world_alloc(size_t n)
 {
     n = (n + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
     if (!chunks || chunks->size - chunks->used < n) {
-        size_t size = n > CHUNK_BYTES ? n : CHUNK_BYTES;
-        struct chunk *fresh = malloc(sizeof *fresh + size);
-        if (!fresh)
-            abort();
+        struct chunk *fresh = chunk_take(n > CHUNK_BYTES ? n : CHUNK_BYTES);
         fresh->next = chunks;
-        fresh->used = 0;
-        fresh->size = size;
         chunks = fresh;
     }
     void *p = (char *)chunks->start + chunks->used;
@@ -38,16 +49,17 @@ void *world_alloc(size_t n)
     return p;
 }
 
-static void free_chunks(void)
+static void spare_chunks(void)
 {
     while (chunks) {
         struct chunk *next = chunks->next;
-        free(chunks);
+        chunks->next = spare;
+        spare = chunks;
         chunks = next;
     }
 }
 
-/* ---- events: a heap by (time, order) ---------------------------------------------------------- */
+/* ---- events: a heap by (time, order) ----------------------------------------------------- */
 
 struct event {
     int64_t when_us;
@@ -116,7 +128,7 @@ bool world_turn(int64_t limit_us)
     return true;
 }
 
-/* ---- a run -------------------------------------------------------------------------------------- */
+/* ---- a run ------------------------------------------------------------------------------- */
 
 void world_begin(uint64_t seed, uint64_t step_limit)
 {
@@ -134,7 +146,7 @@ void world_begin(uint64_t seed, uint64_t step_limit)
 
 void world_end(void)
 {
-    free_chunks();
+    spare_chunks();
     heap.count = 0;
 }
 
@@ -146,7 +158,7 @@ bool world_step(void)
     return true;
 }
 
-/* ---- what is seen ------------------------------------------------------------------------------- */
+/* ---- what is seen ------------------------------------------------------------------------ */
 
 void world_trace(const char *who, const char *what, const char *format, ...)
 {

@@ -3,7 +3,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CODE = ("include", "src", "guards", "tests", "examples", "docs")
+CODE = ("include", "src", "guards", "sim", "tests", "examples", "docs")
 
 
 def sources(*suffixes, under=CODE):
