@@ -64,6 +64,7 @@ int decide_on(struct store_update *op, const struct reply *p, struct request *q)
     q->what = (int)view.out[0].what;
     q->floor = view.facts.token_floor;
     q->notice = effects.notice;
+    q->decided_ms = p->now_ms;
     for (uint32_t i = 0; i < effects.ring_count && q->ring_count < REQUEST_LIST_MAX; i++)
         q->ring[q->ring_count++] = effects.ring[i];
     if (q->what == STORE_PUT) {

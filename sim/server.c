@@ -212,7 +212,8 @@ static bool is_current(const struct request *q, const struct record_state *r)
         if (!server_session_is_alive(q->live[i]))
             return false;
     }
-    return true;
+    const struct session_row *told = session_find(q->notice);
+    return !told || told->heard_us / 1000 < q->decided_ms || world.plan.embedded;
 }
 
 static void follow_up(const struct request *q)

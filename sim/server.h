@@ -3,7 +3,9 @@
  * What a networked engine talks to; it never looks into a record.  A commit takes effect when the
  * record still has the version that was read (a missing one: when the floor did not move either,
  * or a record that was made and deleted meanwhile would go unnoticed), and every session that the
- * decision took for alive still is.  Its clock counts sessions from the receipt of a renewal.
+ * decision took for alive still is, and the session that it tells to stop was not renewed since the
+ * decision's instant: that renewal could not have come with the notice.  Its clock counts sessions
+ * from the receipt of a renewal.
  */
 #ifndef SIM_SERVER_H
 #define SIM_SERVER_H
@@ -49,6 +51,7 @@ struct request {
     uint64_t ring[REQUEST_LIST_MAX];
     int ring_count;
     uint64_t notice;
+    int64_t decided_ms; /* facts.now of the decision */
     struct mark mark;
     /* sessions */
     uint64_t session;

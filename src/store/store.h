@@ -19,6 +19,11 @@
  * the engine knows that its process has ended.  A commit that depends on a session being alive
  * (decide() asked facts.liveness()) must not take effect when it is not.
  *
+ * NOTICE.  When a decision tells a session to stop (effects.notice), its seat ends a ttl after
+ * facts.now whatever happens.  So every renewal that the store receives after facts.now must be
+ * answered with `noticed` until one such answer has arrived; where the decision and its commit are
+ * two instants, the commit must not take effect when that session was renewed in between (P3).
+ *
  * OUTCOMES.  Each operation ends with 0 or a tenure_code.  Three must never be mixed up:
  *   0                    it happened, once, and is as durable as the engine promises
  *   an error             it did not happen
@@ -33,7 +38,10 @@
  * store_update() and its kin *start* it.  An embedded engine finishes at once and `done` is true
  * on return; another one finishes it within store_process().  There are no callbacks: who waits
  * looks at `done`.  An operation in flight is given up with store_abandon(): then it is done,
- * with TENURE_UNSURE, and the engine never touches it again.
+ * with TENURE_UNSURE, and the engine never touches it again.  It may still be under way: by the
+ * time the next update of the same key by this handle is done, it must have taken effect or must
+ * never do so (an engine that compares versions writes a new one), or a ticket could enter a record
+ * after its owner has seen that it is not there (P2).
  *
  * HINTS.  store_next_hint() tells that a name may have changed for this handle's session (it was
  * rung, or a session that it watches has ended).  Hints may be lost, late, or for nothing; who
@@ -116,7 +124,7 @@ struct store_session_open {
 struct store_session_renew {
     struct store_op op; /* TENURE_LOST: the store says that the session is dead */
     uint64_t session;
-    bool noticed; /* out: somebody was told to stop (effects.notice) since the last renewal */
+    bool noticed; /* out: somebody was told to stop since the last answered renewal: NOTICE above */
 };
 
 struct store_session_close {
