@@ -17,6 +17,12 @@ test:
 	@tools/deps
 	@tools/test
 
+# Every fuzz target for so long; finds what the short run in `make test` does not.
+SECONDS ?= 60
+fuzz:
+	@tools/deps
+	@tools/fuzz $(SECONDS)
+
 install: all
 	@meson install -C $(BUILD)
 
@@ -29,4 +35,4 @@ bench: all
 clean:
 	@rm -rf build build-*
 
-.PHONY: all run test install fmt bench clean
+.PHONY: all run test fuzz install fmt bench clean
