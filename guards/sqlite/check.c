@@ -11,8 +11,8 @@ const char *sqlite_guard_state_text(enum sqlite_guard_state state)
     return state <= SQLITE_GUARD_MOVED ? text[state] : "unknown";
 }
 
-/* What stands in the database as one of the triggers of a table.  0, or a tenure_code; *ret_moved
- * (freed with sqlite3_free(), NULL before the call) is set when the trigger is on another table. */
+/* What stands in the database as one of the objects of a table.  0, or a tenure_code; *ret_moved
+ * (freed with sqlite3_free(), NULL before the call) is set when it is on another table. */
 static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_finding *f, int64_t id,
                          int op, enum sqlite_guard_state *ret, char **ret_moved,
                          tenure_error *err)
@@ -22,8 +22,8 @@ static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_findi
     const char *text[2] = {number, schema_operation[op]};
     sqlite3_stmt *s;
     int code = handle_prepare(g,
-                              "SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger' "
-                              "AND name = 'tenure_guard_' || ?1 || '_' || ?2",
+                              "SELECT tbl_name, sql FROM sqlite_master "
+                              "WHERE type IN ('trigger', 'index') AND name = 'tenure_guard_' || ?1 || '_' || ?2",
                               text, 2, &s, err);
     if (code < 0)
         return code;
@@ -32,7 +32,7 @@ static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_findi
     if (code == 1) {
         const char *table = (const char *)sqlite3_column_text(s, 0);
         const char *sql = (const char *)sqlite3_column_text(s, 1);
-        char *expected = table && sql ? schema_trigger(id, op, table, f->guard) : NULL;
+        char *expected = table && sql ? schema_object(id, op, table, f->guard) : NULL;
         code = 0;
         if (expected == NULL)
             code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
@@ -53,13 +53,13 @@ static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_findi
     return code;
 }
 
-/* The state of one table is the first bad one of its triggers. */
+/* The state of one table is the first bad one of its objects. */
 static int judge_table(struct sqlite_guard *g, struct sqlite_guard_finding *f, int64_t id,
                        char **ret_moved, tenure_error *err)
 {
     f->state = SQLITE_GUARD_INTACT;
     int code = 0;
-    for (int op = 0; op < SCHEMA_OPERATIONS && code == 0; op++) {
+    for (int op = 0; op < SCHEMA_OBJECTS && code == 0; op++) {
         enum sqlite_guard_state state;
         code = judge_trigger(g, f, id, op, &state, ret_moved, err);
         if (code == 0 && f->state == SQLITE_GUARD_INTACT)

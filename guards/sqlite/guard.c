@@ -175,6 +175,19 @@ static int install_table(struct sqlite_guard *g, const char *name, const char *a
     return code;
 }
 
+/* A store under a guard could not be written to by tenure itself any more. */
+static int refuse_store(struct sqlite_guard *g, tenure_error *err)
+{
+    int code = handle_once(g,
+                           "SELECT 1 FROM pragma_application_id WHERE application_id = 0x74656e75",
+                           NULL, 0, err);
+    if (code == 1)
+        code = handle_fail(err, TENURE_INVALID,
+                           "%s is a store of tenure: guard the tables of your own database",
+                           g->path);
+    return code;
+}
+
 int sqlite_guard_install(struct sqlite_guard *g, const char *name, const char *const *tables,
                          size_t table_count, bool strict, tenure_error *err)
 {
@@ -188,7 +201,9 @@ int sqlite_guard_install(struct sqlite_guard *g, const char *name, const char *c
     int code = handle_begin(g, err);
     if (code < 0)
         return code;
-    code = schema_state(g, err);
+    code = refuse_store(g, err);
+    if (code == 0)
+        code = schema_state(g, err);
     if (code == 0)
         code = schema_create(g, err);
     if (code >= 0)

@@ -5,8 +5,10 @@
 
 #include "sqlite/handle.h"
 
-#define SCHEMA_OPERATIONS 3
-extern const char *const schema_operation[SCHEMA_OPERATIONS]; /* "INSERT", "UPDATE", "DELETE" */
+/* What stands on a guarded table: a trigger for each operation, and a bar to incremental BLOB
+ * writes, which fire none.  The names end in these words. */
+#define SCHEMA_OBJECTS 4
+extern const char *const schema_operation[SCHEMA_OBJECTS]; /* INSERT, UPDATE, DELETE, BLOB */
 
 /* Whether the shared objects are there, exactly as this version makes them: 1, 0 when there are
  * none, TENURE_FOREIGN when there are others or not all, or another tenure_code. */
@@ -19,11 +21,11 @@ int schema_require(struct sqlite_guard *g, const char *name, tenure_error *err);
 int schema_create(struct sqlite_guard *g, tenure_error *err);
 int schema_drop(struct sqlite_guard *g, tenure_error *err);
 
-/* The CREATE TRIGGER statement, as sqlite_master keeps it, for operation `op` on a table whose
- * number is id; freed with sqlite3_free().  NULL: out of memory. */
-char *schema_trigger(int64_t id, int op, const char *table, const char *name);
+/* The CREATE statement, as sqlite_master keeps it, of object `op` of a table whose number is
+ * id; freed with sqlite3_free().  NULL: out of memory. */
+char *schema_object(int64_t id, int op, const char *table, const char *name);
 
-/* Puts the three triggers onto a table, in place of those that have its number; takes them out. */
+/* Puts the triggers and the bar onto a table, in place of those that have its number; takes them out. */
 int schema_protect(struct sqlite_guard *g, int64_t id, const char *table, const char *name,
                    tenure_error *err);
 int schema_unprotect(struct sqlite_guard *g, int64_t id, tenure_error *err);

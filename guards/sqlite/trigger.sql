@@ -5,6 +5,9 @@
 -- which can hold no quote (docs/names.md).  An INSERT OR REPLACE fires the INSERT trigger before
 -- it deletes anything, and deletions by a foreign key fire the DELETE trigger of their own table.
 --
+-- What fires no trigger, a BLOB that is written in pieces, is refused by an index on an expression
+-- (schema.c), which never has an entry.
+--
 -- The WHEN clause is the fast way: a write under the mark itself costs one look at the view.
 -- ABORT takes back the statement and leaves the rest of the transaction to the program.  Each text
 -- starts with "tenure: " and the verdict, for programs; the numbers are in tenure_verdict.

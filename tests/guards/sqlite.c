@@ -244,6 +244,25 @@ static void every_way_to_write_is_guarded(void)
     CHECK(sum == 101);
 }
 
+/* sqlite3_blob_write() fires no triggers. */
+static void a_stale_blob_is_not_written_in_pieces(void)
+{
+    sqlite3_blob *blob = NULL;
+    CHECK(write_with("42", "CREATE TABLE scan (id INTEGER PRIMARY KEY, page BLOB);"
+                           "INSERT INTO scan VALUES (1, zeroblob(10))") == NULL);
+    CHECK(install("billing/invoices", "scan", false) == 0);
+    CHECK(announce("billing/invoices", 42) == 0);
+    sqlite3 *db = connect();
+    present(db, "41");
+    CHECK(sqlite3_blob_open(db, "main", "scan", "page", 1, 1, &blob) == SQLITE_ERROR);
+    CHECK(sqlite3_blob_open(db, "main", "scan", "page", 1, 0, &blob) == SQLITE_OK);
+    sqlite3_blob_close(blob);
+    CHECK(number(db, "SELECT page = zeroblob(10) FROM scan") == 1);
+    CHECK(number(db, "SELECT count(*) FROM pragma_integrity_check "
+                     "WHERE integrity_check = 'ok'") == 1);
+    sqlite3_close(db);
+}
+
 static void a_deletion_by_a_foreign_key_is_guarded(void)
 {
     const char *failure = write_with(
@@ -419,6 +438,14 @@ static void bad_targets_are_refused_and_nothing_is_installed(void)
     CHECK(left == 0);
 }
 
+static void a_store_of_tenure_is_no_target(void)
+{
+    CHECK(write_with(NULL, "PRAGMA application_id = 0x74656e75") == NULL);
+    CHECK(install("billing/invoices", "invoices", false) == TENURE_INVALID);
+    CHECK(strstr(err.text, "store of tenure") != NULL);
+    CHECK(write_with(NULL, "INSERT INTO invoices VALUES (1, 1)") == NULL);
+}
+
 static void a_missing_file_is_not_created(void)
 {
     struct sqlite_guard *g;
@@ -553,6 +580,7 @@ static void to_remove_leaves_nothing(void)
     X(every_verdict_has_its_own_words)                                                             \
     X(what_is_not_a_token_is_refused)                                                              \
     X(every_way_to_write_is_guarded)                                                               \
+    X(a_stale_blob_is_not_written_in_pieces)                                                       \
     X(a_deletion_by_a_foreign_key_is_guarded)                                                      \
     X(a_refused_statement_leaves_nothing_and_the_transaction_stands)                               \
     X(a_roll_back_takes_the_raised_mark_back)                                                      \
@@ -566,6 +594,7 @@ static void to_remove_leaves_nothing(void)
     X(an_attached_database_is_guarded)                                                             \
     X(odd_tables_are_guarded)                                                                      \
     X(bad_targets_are_refused_and_nothing_is_installed)                                            \
+    X(a_store_of_tenure_is_no_target)                                                              \
     X(a_missing_file_is_not_created)                                                               \
     X(a_table_has_one_guard)                                                                       \
     X(to_install_again_keeps_the_mark_and_mends_the_triggers)                                      \
