@@ -82,6 +82,40 @@ struct ticket *claim_find_token(struct claim *c, uint64_t token)
     return NULL;
 }
 
+/* Takes the digits of v off the end of *text. */
+static bool take_number(struct text *text, uint64_t v)
+{
+    do {
+        if (text->len == 0 || text->at[text->len - 1] != (char)('0' + v % 10))
+            return false;
+        text->len--;
+        v /= 10;
+    } while (v != 0);
+    return true;
+}
+
+bool ticket_is_named(const struct ticket *t, struct text name)
+{
+    if (!take_number(&name, t->id.serial) || name.len == 0 || name.at[name.len - 1] != '.')
+        return false;
+    name.len--;
+    return take_number(&name, t->id.session) && name.len == 0;
+}
+
+uint32_t claim_find_waiting(const struct claim *c, struct text who)
+{
+    uint32_t first = claim_holders(c);
+    for (uint32_t i = first; i < c->ticket_count; i++) {
+        if (ticket_is_named(&c->ticket[i], who))
+            return i;
+    }
+    for (uint32_t i = first; i < c->ticket_count; i++) {
+        if (text_equal(c->ticket[i].as, who))
+            return i;
+    }
+    return c->ticket_count;
+}
+
 static void shift(struct claim *c, uint32_t from, uint32_t to, uint32_t n)
 {
     memmove(&c->ticket[to], &c->ticket[from], n * sizeof c->ticket[0]);

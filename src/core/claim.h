@@ -82,7 +82,7 @@ struct claim {
     uint64_t grants;
     struct instant vacant_since; /* since when nobody holds; INSTANT_NEVER: held or unknown */
     struct instant touched;      /* when the record was last changed */
-    struct text prefer;          /* whose ticket is served first at the next grant; "": nobody's */
+    struct text prefer;          /* who is served first at the next grant, by ticket or `as` */
     uint32_t ticket_count;
     uint32_t past_count;
     struct ticket ticket[CLAIM_TICKETS_MAX];
@@ -116,6 +116,13 @@ struct ticket *claim_find(struct claim *c, struct ticket_id id);
 
 /* The holder with this token, or NULL; token 0 finds nothing. */
 struct ticket *claim_find_token(struct claim *c, uint64_t token);
+
+/* Whether `name` is the ticket's own: "session.serial" in digits. */
+bool ticket_is_named(const struct ticket *t, struct text name);
+
+/* Who waits under this ticket, else the first who waits and is known as `who`; ticket_count if
+ * nobody.  The ticket goes first: candidates can share an `as`, and exactly one is meant (P5). */
+uint32_t claim_find_waiting(const struct claim *c, struct text who);
 
 /* Puts a waiting ticket into the queue: behind all of the same or a higher priority.  The claim
  * has room (ticket_count < CLAIM_TICKETS_MAX).  Pointers to tickets become invalid. */

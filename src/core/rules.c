@@ -117,10 +117,9 @@ static bool fits(const struct claim *c, const struct ticket *t)
 static uint32_t next_in_line(const struct claim *c)
 {
     uint32_t first = claim_holders(c);
-    for (uint32_t i = first; c->prefer.len > 0 && i < c->ticket_count; i++) {
-        if (text_equal(c->ticket[i].as, c->prefer))
-            return i;
-    }
+    uint32_t preferred = c->prefer.len > 0 ? claim_find_waiting(c, c->prefer) : c->ticket_count;
+    if (preferred < c->ticket_count)
+        return preferred;
     return first;
 }
 
@@ -475,16 +474,6 @@ enum verdict rules_end(struct claim *c, struct facts *f, uint64_t token, enum ca
     return VERDICT_DONE;
 }
 
-/* The first waiting ticket of who is known as `to`, or NULL. */
-static struct ticket *candidate(struct claim *c, struct text to)
-{
-    for (uint32_t i = claim_holders(c); i < c->ticket_count; i++) {
-        if (text_equal(c->ticket[i].as, to))
-            return &c->ticket[i];
-    }
-    return NULL;
-}
-
 enum verdict rules_transfer(struct claim *c, struct facts *f, struct text to, struct text by,
                             struct effects *fx, struct standing *ret)
 {
@@ -498,7 +487,7 @@ enum verdict rules_transfer(struct claim *c, struct facts *f, struct text to, st
         return VERDICT_CONFLICT;
     struct ticket *leader = &c->ticket[0];
     report(c, leader, f, ret);
-    if (!candidate(c, to))
+    if (claim_find_waiting(c, to) == c->ticket_count)
         return VERDICT_GONE;
     c->prefer = to;
     leader->end_cause = CAUSE_TRANSFERRED;
@@ -511,6 +500,11 @@ enum verdict rules_transfer(struct claim *c, struct facts *f, struct text to, st
     return VERDICT_DONE;
 }
 
+static bool is_meant(const struct ticket *t, struct text who)
+{
+    return ticket_is_named(t, who) || text_equal(t->as, who);
+}
+
 enum verdict rules_rollback(struct claim *c, struct facts *f, struct text to, struct text former,
                             struct text by, struct effects *fx, struct standing *ret)
 {
@@ -519,11 +513,11 @@ enum verdict rules_rollback(struct claim *c, struct facts *f, struct text to, st
     settle(c, f, SETTLE_ALL, fx);
     struct ticket *leader = claim_holders(c) > 0 ? &c->ticket[0] : NULL;
     *ret = (struct standing){.until = INSTANT_NEVER, .look_at = INSTANT_NEVER};
-    if (leader && leader->state == TENURE_TICKET_SERVING && text_equal(leader->as, to))
+    if (leader && leader->state == TENURE_TICKET_SERVING && is_meant(leader, to))
         return report(c, leader, f, ret);
     c->prefer = former;
     touch(c, f, fx);
-    if (leader && leader->state == TENURE_TICKET_GRANTED && text_equal(leader->as, to)) {
+    if (leader && leader->state == TENURE_TICKET_GRANTED && is_meant(leader, to)) {
         leader->end_cause = CAUSE_ROLLED_BACK;
         leader->end_by = by;
         leader->end_reason = former;

@@ -1,7 +1,5 @@
 #include "lib/decision.h"
 
-#include <stdio.h>
-
 static enum verdict resign(struct decision *d, struct claim *c, struct store_view *view)
 {
     rules_sweep(c, &view->facts, view->fx);
@@ -12,20 +10,6 @@ static enum verdict resign(struct decision *d, struct claim *c, struct store_vie
     d->standing.token = c->ticket[0].token;
     return rules_end(c, &view->facts, c->ticket[0].token, CAUSE_RESIGNED, d->by, d->reason,
                      view->fx);
-}
-
-/* A candidate may be named by its ticket: then it is who waits with that ticket. */
-static struct text resolve(const struct claim *c, struct text to)
-{
-    char id[48];
-    for (uint32_t i = claim_holders(c); i < c->ticket_count; i++) {
-        const struct ticket *t = &c->ticket[i];
-        snprintf(id, sizeof id, "%llu.%llu", (unsigned long long)t->id.session,
-                 (unsigned long long)t->id.serial);
-        if (text_equal(text_of(id), to))
-            return t->as;
-    }
-    return to;
 }
 
 static enum verdict decide(struct decision *d, struct claim *c, struct store_view *view)
@@ -55,7 +39,7 @@ static enum verdict decide(struct decision *d, struct claim *c, struct store_vie
     case DECIDE_RESIGN:
         return resign(d, c, view);
     case DECIDE_TRANSFER:
-        return rules_transfer(c, f, resolve(c, d->to), d->by, fx, ret);
+        return rules_transfer(c, f, d->to, d->by, fx, ret);
     case DECIDE_ROLLBACK:
         return rules_rollback(c, f, d->to, d->former, d->by, fx, ret);
     case DECIDE_SWEEP:

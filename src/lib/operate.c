@@ -124,7 +124,7 @@ static bool find_successor(void *arg, const struct store_record *record, struct 
         return false;
     const struct ticket *leader = &c->ticket[0];
     if (leader->state == TENURE_TICKET_SERVING && leader->token > s->former_token &&
-        text_equal(leader->as, text_of(s->to)))
+        (ticket_is_named(leader, text_of(s->to)) || text_equal(leader->as, text_of(s->to))))
         s->token = leader->token;
     return false;
 }
@@ -184,14 +184,14 @@ static int transfer(tenure *t, const char *name, const char *to, const char *by,
     struct successor s = {
         .scratch = &t->scratch,
         .name = name,
-        .to = d.ended_reason, /* the candidate's `as`, also when it was named by its ticket */
+        .to = to,
         .former_token = d.standing.token,
     };
     struct instant limit =
         wait_ms == TENURE_FOREVER ? INSTANT_NEVER : instant_add(clock_now(), SPAN(wait_ms));
     uint64_t token = await_successor(t, &s, limit);
     if (token == 0)
-        return roll_back(t, name, s.to, d.as, by, ret_token, err);
+        return roll_back(t, name, to, d.as, by, ret_token, err);
     *ret_token = token;
     return 0;
 }

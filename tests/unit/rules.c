@@ -371,6 +371,28 @@ static void a_transfer_goes_to_the_named_candidate_past_the_queue(void)
     CHECK(world.claim.past[0].cause == CAUSE_TRANSFERRED && world.claim.prefer.len == 0);
 }
 
+/* P5: two candidates share an `as`, as two replicas of one service do. */
+static void a_transfer_to_a_ticket_reaches_exactly_that_ticket(void)
+{
+    world_reset();
+    world_stand(1);
+    for (uint64_t s = 2; s <= 12; s++) {
+        struct ask twin = world_ask_of(s, TENURE_ELECTION);
+        twin.as = text_of("web");
+        CHECK(world_ask(&twin) == VERDICT_WAITING);
+    }
+    CHECK(WORLD(rules_transfer, text_of("1.12"), text_of("op"), &world.fx, &world.standing) ==
+          VERDICT_GONE);
+    CHECK(WORLD(rules_transfer, text_of("112.1"), text_of("op"), &world.fx, &world.standing) ==
+          VERDICT_GONE);
+    CHECK(WORLD(rules_transfer, text_of("12.1"), text_of("op"), &world.fx, &world.standing) ==
+          VERDICT_DONE);
+    CHECK(world_leave(1) == VERDICT_DONE && world_holder() == 12);
+    CHECK(WORLD(rules_rollback, text_of("12.1"), text_of("host:1"), text_of("op"), &world.fx,
+                &world.standing) == VERDICT_DONE);
+    CHECK(world.fx.notice == 12);
+}
+
 static void a_transfer_to_nobody_changes_nothing(void)
 {
     world_reset();
@@ -525,6 +547,7 @@ int main(void)
                    TAP(a_contender_with_a_short_ttl_does_not_shorten_the_holders),
                    TAP(a_leader_that_resigns_is_followed_by_the_next),
                    TAP(a_transfer_goes_to_the_named_candidate_past_the_queue),
+                   TAP(a_transfer_to_a_ticket_reaches_exactly_that_ticket),
                    TAP(a_transfer_to_nobody_changes_nothing),
                    TAP(a_candidate_that_does_not_serve_gives_the_role_back),
                    TAP(a_candidate_that_serves_is_not_rolled_back),
