@@ -252,6 +252,7 @@ struct meta {
     uint64_t floor, ceiling;
     char domain[CLOCK_DOMAIN_BYTES];
     int64_t base, last;
+    bool ends_all; /* no session of before is alive */
 };
 
 static int load_meta(struct sqlite_store *s, struct meta *m, tenure_error *err)
@@ -328,7 +329,9 @@ int sqlite_reserve(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, ten
     return code < 0 ? code : mirror(s, floor, ceiling, err);
 }
 
-/* After a reboot nobody of before is alive, and the clock goes on from where it was last seen. */
+/* After a reboot nobody of before is alive, and the clock goes on from where it was last seen.
+ * When only the gate is new, who holds goes on believing so until its deadline: its session stays
+ * until it has expired (P3). */
 static int write_meta(struct sqlite_store *s, const struct meta *m)
 {
     sqlite3_stmt *q = NULL;
@@ -344,7 +347,7 @@ static int write_meta(struct sqlite_store *s, const struct meta *m)
     sqlite3_bind_int64(q, 5, m->last);
     sqlite3_step(q);
     rc = sqlite3_finalize(q);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK || !m->ends_all)
         return rc;
     return sqlite3_exec(s->db, "DELETE FROM session", NULL, NULL, NULL);
 }
@@ -399,6 +402,7 @@ static int jump(struct sqlite_store *s, struct meta *m, uint64_t above, tenure_e
     m->ceiling = m->floor + SQLITE_TOKEN_BLOCK;
     if (m->ceiling > SQLITE_TOKEN_MAX)
         return fail(err, TENURE_NO_SPACE, "%s: the tokens are used up", s->path);
+    m->ends_all = rebooted || above > 0;
     if (rebooted)
         m->base = ms_add(m->last, -clock_now().ms);
     s->base = m->base;

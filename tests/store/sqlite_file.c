@@ -305,6 +305,21 @@ static void tokens_go_on_above_the_reserve_when_the_gate_was_lost(void)
     CHECK(grant_once() > last + 1);
 }
 
+/* P3: who holds cannot know yet that the gate is gone. */
+static void a_gate_that_was_lost_ends_no_session_before_its_time(void)
+{
+    struct question q = {0};
+    fresh();
+    struct store *s = open_store();
+    q.session = session_open(s, LONG);
+    CHECK(q.session != 0 && unlink(companion("-gate")) == 0);
+    struct store *other = open_store();
+    CHECK(update(other, "a", ask_liveness, &q) == 0 && q.answer == LIVE);
+    shut(s);
+    CHECK(update(other, "a", ask_liveness, &q) == 0 && q.answer == LIVE_GONE);
+    shut(other);
+}
+
 /* ---- clocks --------------------------------------------------------------------------------- */
 
 static void after_a_reboot_tokens_jump_sessions_are_gone_and_the_clock_goes_on(void)
@@ -506,6 +521,7 @@ int main(void)
         TAP(another_store_in_its_place_is_refused),
         TAP(a_file_that_is_replaced_or_removed_while_open_is_noticed),
         TAP(tokens_go_on_above_the_reserve_when_the_gate_was_lost),
+        TAP(a_gate_that_was_lost_ends_no_session_before_its_time),
         TAP(after_a_reboot_tokens_jump_sessions_are_gone_and_the_clock_goes_on),
         TAP(another_time_namespace_of_this_boot_is_refused),
         TAP(the_verdict_on_a_place_follows_from_its_type),
