@@ -32,7 +32,12 @@ fmt:
 bench: all
 	@BUILD=$(BUILD) bench/run-all
 
+# A crowd of processes, faults, and a referee: make soak MINUTES=5.
+MINUTES ?= 1
+soak: all
+	@BUILD=$(BUILD) tools/soak --minutes $(MINUTES)
+
 clean:
 	@rm -rf build build-*
 
-.PHONY: all run test fuzz install fmt bench clean
+.PHONY: all run test fuzz install fmt bench soak clean

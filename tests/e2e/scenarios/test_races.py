@@ -109,6 +109,7 @@ def test_a_grant_that_was_not_rung_is_found_all_the_same(cli, held_cli, point, r
 def test_nobody_gets_in_between_the_end_of_the_tree_and_the_release(cli, held_cli, point, resource):
     gap = point("kill-release").arm()
     h = held_cli(gap, "lock", "--ttl", "10s", "job", "--", *resource.worker("H", **{"for": 100}))
+    resource.wait_for("H", "begin")
     waiter(cli, resource)
     gap.wait_reached()
     assert resource.of("H", "end") and resource.of("C") == []
@@ -120,6 +121,7 @@ def test_nobody_gets_in_between_the_end_of_the_tree_and_the_release(cli, held_cl
 def test_a_release_that_comes_after_the_next_grant_touches_nothing(cli, held_cli, point, resource):
     gap = point("kill-release").arm()
     h = held_cli(gap, "lock", *TTL, "job", "--", *resource.worker("H", **{"for": 100}))
+    resource.wait_for("H", "begin")
     waiter(cli, resource)
     gap.wait_reached()
     taken = resource.wait_for("C")  # it was not given back, and ended by the clock

@@ -4,7 +4,8 @@ Elsewhere single missed updates stop databases, and every recovery starts a race
 store has no members to kill; it hangs when somebody is stopped inside its gate, and refuses when
 its file is taken away.
 
-P3, P4: below one lease nothing changes; above, the work ends in time.
+P3, P4: above one lease the work ends in time.  Below, nothing changes as long as a renewal gets
+through before `stop`, 0.74 TTL after the last one (docs/timing.md): always for 0.4 TTL.
 """
 import contextlib
 
@@ -36,7 +37,7 @@ def leader_of(cli):
 
 
 @pytest.mark.parametrize("how", ["hanging", "refused"])
-@pytest.mark.parametrize("part", [0.3, 0.45])
+@pytest.mark.parametrize("part", [0.15, 0.3])
 def test_below_one_lease_nothing_changes(cli, resource, engine, three, how, part):
     who = leader_of(cli)
     first = resource.wait_for(who)
@@ -47,6 +48,21 @@ def test_below_one_lease_nothing_changes(cli, resource, engine, three, how, part
         pause(TTL_S / 2)
     assert resource.tokens() == [first.token]
     assert cli.status("job")["job"]["grants"] == 1
+    assert all(m.running for m in three)
+
+
+@pytest.mark.parametrize("how", ["hanging", "refused"])
+def test_a_little_below_one_lease_there_is_one_change_at_most(cli, resource, engine, three, how):
+    resource.wait_for(leader_of(cli))
+    for _ in range(ROUNDS):
+        grants = cli.status("job")["job"]["grants"]
+        with trouble(engine, how):
+            pause(0.7 * TTL_S)
+        after = len(resource.marks)
+        wait_until(lambda: [m for m in resource.marks[after:] if m.what == "mark"], "work")
+        pause(TTL_S)
+        assert cli.status("job")["job"]["grants"] <= grants + 1
+    assert resource.overlaps() == []
     assert all(m.running for m in three)
 
 
