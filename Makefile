@@ -17,6 +17,11 @@ test:
 	@tools/deps
 	@tools/test
 
+# Duels on virtual time: the gaps that they show beside the bound that `tenure timing` prints.
+DUELS ?= 10000
+gaps: all
+	@$(BUILD)/sim/gaps $(DUELS)
+
 # Every fuzz target for so long; finds what the short run in `make test` does not.
 SECONDS ?= 60
 fuzz:
@@ -40,4 +45,4 @@ soak: all
 clean:
 	@rm -rf build build-*
 
-.PHONY: all run test fuzz install fmt bench soak clean
+.PHONY: all run test gaps fuzz install fmt bench soak clean
