@@ -6,6 +6,10 @@
 #include "cli/say.h"
 #include "os/clock.h"
 
+/* Nobody waits for a probe that cannot be killed: the work has a deadline, and its guardian stays
+ * with what is left. */
+#define CLOSE_WAIT_MS 100
+
 void probe_open(struct probe *p, const struct run *r, char *const *envp)
 {
     *p = (struct probe){.command = option_text(r->inv, OPT_PROBE, NULL), .envp = envp};
@@ -39,7 +43,8 @@ static void start(struct probe *p, struct run *r)
     opt.envp = p->envp;
     opt.signals = &r->signals.origin;
     opt.leftover_grace = SPAN(0);
-    opt.kill_at = instant_add(clock_now(), r->timing.renew);
+    p->limit = opt.kill_at = instant_add(clock_now(), r->timing.renew);
+    opt.close_wait = SPAN(CLOSE_WAIT_MS);
     opt.without_group = true;
     opt.aside = true;
     p->next = instant_add(clock_now(), r->timing.renew);
@@ -68,7 +73,13 @@ struct instant probe_turn(struct probe *p, struct run *r)
     finish(p, r);
     if (p->command && !p->running && instant_reached(clock_now(), p->next))
         start(p, r);
-    return p->running ? INSTANT_NEVER : p->next;
+    if (!p->running)
+        return p->next;
+    /* Whether it can be killed then is another question: the answer did not come. */
+    if (!instant_reached(clock_now(), p->limit))
+        return p->limit;
+    judge(p, r, false, "takes too long");
+    return INSTANT_NEVER;
 }
 
 void probe_close(struct probe *p, struct run *r)

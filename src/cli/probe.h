@@ -16,6 +16,7 @@ struct probe {
     const char *command; /* NULL: there is no probe, and nothing here does anything */
     char *const *envp;   /* what the work finds, too */
     struct instant next;
+    struct instant limit; /* of the run in flight; later it counts as failing */
     struct supervisor *running;
     bool failing;
 };

@@ -25,7 +25,6 @@ enum {
     RETRY_MS = 10,       /* between passes over the tree of a late guardian */
     REAP_MS = 3,         /* between looks at the orphans of a dead one */
     QUIET_MS = 50,       /* a guardian with nobody below it has so long to notice */
-    CLOSE_WAIT_MS = 2000,
 };
 
 struct supervisor {
@@ -34,6 +33,7 @@ struct supervisor {
     struct rescue rescue;
     struct signals_origin origin;
     int stop_signal;
+    struct span close_wait;
     struct span hand; /* how late the guardian may be */
 
     struct process_id guardian;
@@ -97,6 +97,7 @@ static struct supervisor *supervisor_new(const struct supervisor_options *opt)
     s->guardian_fd = s->socket = s->command_fd = s->timer = s->epoll = -1;
     s->quiet_since = s->asked_at = INSTANT_NEVER;
     s->stop_signal = opt->stop_signal ? opt->stop_signal : SIGTERM;
+    s->close_wait = opt->close_wait;
     s->hand = SPAN(opt->margin.ms > 0 ? opt->margin.ms / 3 : HAND_UNKNOWN_MS);
     if (s->hand.ms < HAND_FLOOR_MS)
         s->hand.ms = HAND_FLOOR_MS;
@@ -538,7 +539,7 @@ struct supervisor *supervisor_close(struct supervisor *s)
     if (!s)
         return NULL;
     struct instant now = clock_now();
-    struct instant patience = instant_add(now, SPAN(CLOSE_WAIT_MS));
+    struct instant patience = instant_add(now, s->close_wait);
     if (!s->done)
         supervisor_stop(s, now);
     while (!s->done && !instant_reached(now, patience)) {

@@ -55,12 +55,14 @@ struct supervisor_options {
     struct instant stop_at, kill_at; /* the first deadlines; INSTANT_NEVER is allowed */
     struct span margin; /* from kill_at to the deadline; 0: unknown.  A tree too large to die within
                          * it is killed earlier, and after a third of it we lend a hand */
+    struct span close_wait; /* how long supervisor_close() waits for what cannot be killed */
     bool without_group; /* use no control group */
     bool aside;         /* stdin is empty, stdout goes to stderr */
 };
 
 #define SUPERVISOR_OPTIONS_INIT                                                                    \
-    { .lifeline = -1, .leftover_grace = {2000}, .stop_at = {INT64_MAX}, .kill_at = {INT64_MAX} }
+    { .lifeline = -1, .leftover_grace = {2000}, .stop_at = {INT64_MAX}, .kill_at = {INT64_MAX},    \
+      .close_wait = {2000} }
 
 enum supervisor_event_kind {
     SUPERVISOR_STARTED = 1, /* the command runs */
@@ -114,7 +116,7 @@ void supervisor_stop(struct supervisor *s, struct instant kill_at);
 void supervisor_signal(struct supervisor *s, int signo);
 
 /* Kills what is left, waits until it is gone, and frees.  Returns NULL; NULL is fine.  Waits at
- * most two seconds for processes that cannot be killed: the guardian stays with those, and with
+ * most close_wait for processes that cannot be killed: the guardian stays with those, and with
  * its lifeline, alone. */
 struct supervisor *supervisor_close(struct supervisor *s);
 

@@ -2,14 +2,17 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
 from conftest import (BINARY, DENIED, INTERNAL, LOST, REFUSED, UNREACHABLE, USAGE,
                       wait_until)
+from supervised import VICTIM
 
 
 def test_the_command_runs_while_the_lock_is_held(cli):
@@ -315,6 +318,29 @@ def test_a_failing_probe_ends_the_tenure_by_the_ordinary_course(cli):
     assert holder.wait() == LOST
     err = holder.err.text()
     assert err.count("the probe fails") == 1 and "a is in doubt" in err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.parametrize("work,code", [("100", LOST), ("0.5", 0)])
+def test_a_probe_that_cannot_be_killed_counts_as_failing_and_delays_nobody(work, code):
+    """As one that hangs in the kernel: here it becomes root's, and tenure is not root."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        probe = shutil.copy(VICTIM, folder)
+        os.chmod(probe, 0o4755)
+        with open(f"{folder}/err", "w+", encoding="utf-8") as err:
+            holder = subprocess.Popen(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", str(BINARY),
+                 "lock", "--store", f"sqlite:{folder}/s.db", "--ttl", "1200ms", "--probe",
+                 f"exec {probe} 1 u", "a", "--", "sleep", work], stderr=err, cwd="/")
+            try:
+                assert holder.wait(20) == code, open(f"{folder}/err").read()
+            finally:
+                holder.kill()
+                text = open(f"{folder}/err").read()
+                for pid in set(re.findall(r"^(\d+)$", text, re.M)):
+                    os.kill(int(pid), signal.SIGKILL)
+            assert code == 0 or "the probe takes too long" in text
 
 
 def test_a_probe_that_hangs_counts_as_failing(cli):
