@@ -1,5 +1,6 @@
 /* cli/lease.c - tenure lease take|renew|drop: ownership by a token. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,14 +30,9 @@ static int take_in_time(const struct invocation *inv, tenure *t, const char *own
     }
 }
 
-static int take(const struct invocation *inv, tenure *t, tenure_error *err)
+static void print_lease(const struct invocation *inv, tenure *t, const char *owner,
+                        tenure_token token)
 {
-    char actor[CLIENT_ACTOR_BYTES];
-    const char *owner = client_actor(inv, actor);
-    tenure_token token;
-    int code = take_in_time(inv, t, owner, &token, err);
-    if (code < 0)
-        return code;
     if (option_given(inv, OPT_JSON)) {
         json_t *o = json_object();
         output_set_text(o, "name", inv->operand[0]);
@@ -49,7 +45,21 @@ static int take(const struct invocation *inv, tenure *t, tenure_error *err)
     } else {
         printf("%" PRIu64 "\n", token);
     }
-    return 0;
+}
+
+/* A lease whose token nobody was told is given back: who asked cannot renew or drop it. */
+static int take(const struct invocation *inv, tenure *t, int *ret_code, tenure_error *err)
+{
+    char actor[CLIENT_ACTOR_BYTES];
+    const char *owner = client_actor(inv, actor);
+    tenure_token token;
+    int code = take_in_time(inv, t, owner, &token, err);
+    if (code < 0)
+        return code;
+    signal(SIGPIPE, SIG_IGN); /* cannot fail; else it would end us before we can */
+    print_lease(inv, t, owner, token);
+    *ret_code = output_finish(EXIT_FINE);
+    return *ret_code == EXIT_FINE ? 0 : tenure_lease_drop(t, inv->operand[0], token, err);
 }
 
 int command_lease(struct invocation *inv)
@@ -63,7 +73,7 @@ int command_lease(struct invocation *inv)
         return code;
     int rc;
     if (strcmp(verb, "take") == 0)
-        rc = take(inv, t, &err);
+        rc = take(inv, t, &code, &err);
     else if (strcmp(verb, "renew") == 0)
         rc = tenure_lease_renew(t, name, token, option_number(inv, OPT_TTL, 0), &err);
     else
@@ -71,5 +81,5 @@ int command_lease(struct invocation *inv)
     if (rc < 0)
         code = client_fail(&err);
     tenure_close(t);
-    return output_finish(code);
+    return code;
 }

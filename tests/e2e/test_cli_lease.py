@@ -1,9 +1,11 @@
 """tenure lease: ownership by a token, beyond the life of any process."""
+import os
+import subprocess
 import time
 
 import pytest
 
-from conftest import LOST, REFUSED, wait_until
+from conftest import BINARY, INTERNAL, LOST, REFUSED, wait_until
 
 
 def take(cli, *options, name="db1"):
@@ -83,3 +85,16 @@ def test_a_name_is_one_kind_of_thing(cli):
     take(cli)
     done = cli.run("lock", "-n", "db1", "--", "true")
     assert done.code == REFUSED and "lease" in done.err
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("broken", ["full", "pipe"])
+def test_a_lease_whose_token_could_not_be_printed_is_not_kept(cli, broken, options):
+    reader, writer = os.pipe()
+    os.close(reader)
+    out = os.open("/dev/full", os.O_WRONLY) if broken == "full" else writer
+    done = subprocess.run([str(BINARY), "lease", "take", "a", "--ttl", "1h", *options], env=cli.env,
+                          stdout=out, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == INTERNAL and done.stderr.count("standard output") == 1
+    assert cli.run("lease", "take", "a", "--ttl", "1h").code == 0
+    assert [past["cause"] for past in cli.history("a")] == [None, "released"]
