@@ -80,9 +80,25 @@ void output_set_token(json_t *object, uint64_t token)
     output_set(object, "token_text", token > 0 ? json_string(text) : json_null());
 }
 
+/* JSON is UTF-8, and the path of a store need not be: then "?" is shown for each odd byte. */
+static json_t *shown(const char *text)
+{
+    json_t *s = json_string(text);
+    char *copy = s ? NULL : strdup(text);
+    if (!copy)
+        return s;
+    for (char *at = copy; *at != '\0'; at++) {
+        if ((unsigned char)*at > 0x7e)
+            *at = '?';
+    }
+    s = json_string(copy);
+    free(copy);
+    return s;
+}
+
 void output_set_text(json_t *object, const char *key, const char *text)
 {
-    output_set(object, key, text ? json_string(text) : json_null());
+    output_set(object, key, text ? shown(text) : json_null());
 }
 
 void output_set_number(json_t *object, const char *key, int64_t n)

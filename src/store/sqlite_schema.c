@@ -75,8 +75,10 @@ static int make_file(struct sqlite_store *s, tenure_error *err)
     int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail_errno(err, errno, "%s cannot be made", s->path);
+    int e = fchmod(fd, 0600) == 0 ? 0 : errno; /* a umask can even take our own rights */
     close(fd);
-    int e = sync_directory(s->path);
+    if (e == 0)
+        e = sync_directory(s->path);
     return e == 0 ? 0 : fail_errno(err, e, "%s cannot be made durable", s->path);
 }
 

@@ -1,5 +1,6 @@
 """What operators see and do: status, watch, history, evict, doctor, store."""
 import json
+import os
 import signal
 import subprocess
 
@@ -203,7 +204,6 @@ def test_a_store_named_twice_or_wrongly_is_64(cli):
 
 
 def test_the_default_store_is_in_the_state_directory_of_the_user(cli):
-    import os
     if os.geteuid() == 0:  # root's is /var/lib: not ours to touch in a test
         done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "--", str(BINARY),
                                "store", "init"], capture_output=True, text=True,
@@ -214,3 +214,14 @@ def test_the_default_store_is_in_the_state_directory_of_the_user(cli):
     env = {k: v for k, v in cli.env.items() if k != "TENURE_STORE"}
     done = subprocess.run([str(BINARY), "store", "init"], env=env, capture_output=True, text=True)
     assert done.stdout == f"sqlite:{cli.directory}/.local/state/tenure/tenure.db\n"
+
+
+def test_a_store_whose_path_is_not_utf_8_can_be_shown(cli):
+    folder = os.fsencode(cli.directory) + b"/\xff"
+    os.mkdir(folder)
+    url = b"sqlite:" + folder + b"/s.db"
+    for arguments in ([b"lock", b"a", b"--", b"true"], [b"status", b"--json"]):
+        done = subprocess.run([os.fsencode(BINARY), *arguments[:1], b"--store", url,
+                               *arguments[1:]], capture_output=True, env=cli.env)
+        assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["store"].endswith("/?/s.db")

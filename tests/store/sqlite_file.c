@@ -305,6 +305,17 @@ static void tokens_go_on_above_the_reserve_when_the_gate_was_lost(void)
     CHECK(grant_once() > last + 1);
 }
 
+static void a_umask_takes_no_rights_of_the_owner(void)
+{
+    struct stat st;
+    fresh();
+    mode_t before = umask(0777);
+    struct store *s = open_store();
+    umask(before);
+    CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+    shut(s);
+}
+
 /* P3: who holds cannot know yet that the gate is gone. */
 static void a_gate_that_was_lost_ends_no_session_before_its_time(void)
 {
@@ -521,6 +532,7 @@ int main(void)
         TAP(another_store_in_its_place_is_refused),
         TAP(a_file_that_is_replaced_or_removed_while_open_is_noticed),
         TAP(tokens_go_on_above_the_reserve_when_the_gate_was_lost),
+        TAP(a_umask_takes_no_rights_of_the_owner),
         TAP(a_gate_that_was_lost_ends_no_session_before_its_time),
         TAP(after_a_reboot_tokens_jump_sessions_are_gone_and_the_clock_goes_on),
         TAP(another_time_namespace_of_this_boot_is_refused),
