@@ -11,12 +11,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     NAME_TRIES = 16,
     NEST_MAX = 8, /* supervisors within supervisors whose groups are cleared in one go */
     DIR_MODE = 0755,
+    STALE_S = 10, /* a group that is empty for so long is nobody's */
 };
 
 /* Our own group as a path in the v2 hierarchy ("0::/path"), or false. */
@@ -91,9 +93,18 @@ static int remove_nested(int parent, const char *name, int depth)
     return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* When supervisor and guardian are killed at once nobody removes their group.  One that is
- * still empty because its supervisor, in another PID namespace, has just made it may go too: that
- * supervisor then does without. */
+/* Whether it was made long ago; by the wall clock, which decides nothing but tidiness. */
+static bool is_old(int parent, const char *name)
+{
+    struct stat st;
+    return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           time(NULL) - st.st_mtime > STALE_S;
+}
+
+/* When supervisor and guardian are killed at once nobody removes their group.  The number in its
+ * name is of their PID namespace: here it can be missing, or somebody else's for ever, as 1 is.  So
+ * an old one may go as well; none that has processes does.  A supervisor whose group was empty
+ * and went too does without. */
 static void clear_stale(int parent)
 {
     int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +119,7 @@ static void clear_stale(int parent)
         int pid, serial;
         if (sscanf(entry->d_name, "tenure-%d-%d", &pid, &serial) != 2 || pid <= 0)
             continue;
-        if (kill(pid, 0) != 0 && errno == ESRCH)
+        if ((kill(pid, 0) != 0 && errno == ESRCH) || is_old(parent, entry->d_name))
             remove_nested(parent, entry->d_name, 0);
     }
     closedir(dir);

@@ -13,7 +13,7 @@ import pytest
 
 # Fixtures are used by the names of arguments.
 from supervised import run, tree, victim, ways  # noqa: F401
-from supervised import DRIVER, LONG, VICTIM, boottime_ms, stat_fields
+from supervised import DRIVER, LONG, VICTIM, boottime_ms, own_group, stat_fields
 
 SLACK_MS = 3000  # on a busy machine; what it takes on an idle one is measured by the benchmark
 
@@ -390,3 +390,21 @@ def test_a_tree_too_large_for_the_margin_is_killed_before_kill_at(victim, tree):
     _, values = end_of(run)
     assert values["forced"] == "1"
     assert tree.alive() == 0
+
+
+def test_a_group_left_by_another_pid_namespace_is_removed_some_time_later(run):
+    """Its number is that of a process which lives here for ever."""
+    group = own_group()
+    if not group or not os.access(group, os.W_OK):
+        pytest.skip("no control groups of our own")
+    left, young = group / "tenure-1-98", group / "tenure-1-99"
+    for made in (left, young):
+        made.mkdir()
+    try:
+        os.utime(left, (time.time() - 60,) * 2)
+        assert run([], ["true"]).wait() == 0
+        assert not left.exists() and young.exists()
+    finally:
+        for made in (left, young):
+            if made.exists():
+                made.rmdir()
