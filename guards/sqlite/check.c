@@ -23,7 +23,8 @@ static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_findi
     sqlite3_stmt *s;
     int code = handle_prepare(g,
                               "SELECT tbl_name, sql FROM sqlite_master "
-                              "WHERE type IN ('trigger', 'index') AND name = 'tenure_guard_' || ?1 || '_' || ?2",
+                              "WHERE type IN ('trigger', 'index') "
+                              "AND name = 'tenure_guard_' || ?1 || '_' || ?2",
                               text, 2, &s, err);
     if (code < 0)
         return code;

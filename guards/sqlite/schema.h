@@ -25,7 +25,8 @@ int schema_drop(struct sqlite_guard *g, tenure_error *err);
  * id; freed with sqlite3_free().  NULL: out of memory. */
 char *schema_object(int64_t id, int op, const char *table, const char *name);
 
-/* Puts the triggers and the bar onto a table, in place of those that have its number; takes them out. */
+/* Puts the triggers and the bar onto a table, in place of those that have its number; takes
+ * them out. */
 int schema_protect(struct sqlite_guard *g, int64_t id, const char *table, const char *name,
                    tenure_error *err);
 int schema_unprotect(struct sqlite_guard *g, int64_t id, tenure_error *err);
