@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 #define WORDS_MAX 64
 
-/* The input is a line of words, each ended by NUL or a newline; the first byte chooses a command. */
+/* The input is words, each ended by NUL or a newline; the first byte chooses a command. */
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     char *argv[WORDS_MAX + 1], error[PARSE_ERROR_BYTES] = "";

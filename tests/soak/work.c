@@ -1,6 +1,6 @@
 /* work.c - the command that the supervised members of the soak run.
  *
- *     soak-work ARENA LOG SLOT NAME x|s MS     marks for MS milliseconds, with a child that does too
+ *     soak-work ARENA LOG SLOT NAME x|s MS     marks for MS milliseconds, with a child of its own
  *
  * Under a supervisor no mark is ever late, whatever is done to it, but for what docs/supervisor.md
  * names: when supervisor, guardian and command are killed at one instant, the child goes on. */
