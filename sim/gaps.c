@@ -113,7 +113,8 @@ int main(int argc, char **argv)
     }
     for (uint64_t i = 0; i < runs; i++)
         broken += !is_kept(&results[i], i);
-    puts("# | what happens to the holder | duels | unit | least | median | 99 % | most | of bound |");
+    puts("# | what happens to the holder | duels | unit | least | median | 99 % | most "
+         "| of bound |");
     for (int blow = 0; blow < BLOW_COUNT; blow++)
         show(results, runs, (enum blow)blow);
     if (tap)
