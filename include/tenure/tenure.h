@@ -308,7 +308,8 @@ typedef struct tenure_name_info {
 } tenure_name_info;
 
 /* Calls fn for every name that starts with prefix ("" for all), in order of names.  What fn is
- * given is borrowed for the call.  fn returns false to stop.  Costs no write. */
+ * given is borrowed for the call.  fn returns false to stop; it must not call on the handle, which
+ * is locked meanwhile.  Costs no write. */
 typedef bool tenure_look_fn(void *arg, const tenure_name_info *info);
 int tenure_look(tenure *t, const char *prefix, tenure_look_fn *fn, void *arg,
                 tenure_error *err) TENURE_MUST_CHECK;

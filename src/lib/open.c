@@ -47,13 +47,23 @@ bool handle_is_ours(const tenure *t)
     return t->generation == atomic_load_explicit(&handles.generation, memory_order_relaxed);
 }
 
+/* No handle is in the middle of something when the process is copied. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&handles.mutex);
+    for (tenure *t = handles.first; t; t = t->next)
+        pthread_mutex_lock(&t->mutex);
+}
+
+static void unlock_all(void)
+{
+    for (tenure *t = handles.first; t; t = t->next)
+        pthread_mutex_unlock(&t->mutex);
 }
 
 static void after_fork_in_parent(void)
 {
+    unlock_all();
     pthread_mutex_unlock(&handles.mutex);
 }
 
@@ -64,6 +74,7 @@ static void after_fork_in_child(void)
         t->store->ops->forked(t->store);
         waiter_close(&t->waiter);
     }
+    unlock_all();
     handles.first = NULL;
     pthread_mutex_unlock(&handles.mutex);
 }
@@ -209,8 +220,12 @@ static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
 
 static void make_locks(tenure *t)
 {
+    pthread_mutexattr_t recursive; /* a tenure_look_fn may fork */
     pthread_condattr_t attr;
-    pthread_mutex_init(&t->mutex, NULL);
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&t->mutex, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&t->turned, &attr);

@@ -99,6 +99,7 @@ struct sqlite_store {
     struct instant placed;     /* when the file was last seen in its place */
     int log_frames;            /* in the write-ahead log after our last commit */
     uint64_t session;          /* our own, 0: none */
+    int64_t notices;           /* of it, that a renewal has told */
     void *buffer[STORE_KEYS_MAX];
     struct effects fx;
     uint64_t gone[GONE_MAX]; /* found dead in this decision */

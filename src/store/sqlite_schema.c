@@ -43,8 +43,8 @@ static const char *const sql[ST_COUNT] = {
                  " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key"),
     [ST_SESSION] = "SELECT expires, ttl, noticed FROM session WHERE id = ?1",
     [ST_SESSION_INSERT] = "INSERT INTO session(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, 0)",
-    [ST_SESSION_RENEW] = "UPDATE session SET expires = ?2, noticed = 0 WHERE id = ?1",
-    [ST_SESSION_NOTICE] = "UPDATE session SET noticed = 1 WHERE id = ?1",
+    [ST_SESSION_RENEW] = "UPDATE session SET expires = ?2 WHERE id = ?1",
+    [ST_SESSION_NOTICE] = "UPDATE session SET noticed = noticed + 1 WHERE id = ?1",
     [ST_SESSION_DELETE] = "DELETE FROM session WHERE id = ?1",
     [ST_SESSION_PURGE] = "DELETE FROM session WHERE expires < ?1",
 };

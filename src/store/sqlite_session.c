@@ -20,7 +20,7 @@ struct row {
     bool found;
     struct instant expires;
     struct span ttl;
-    bool noticed;
+    int64_t notices; /* how often it was told to take notice */
 };
 
 static int row_read(struct sqlite_store *s, uint64_t session, struct row *ret)
@@ -32,7 +32,7 @@ static int row_read(struct sqlite_store *s, uint64_t session, struct row *ret)
         ret->found = true;
         ret->expires = INSTANT(sqlite3_column_int64(q, 0));
         ret->ttl = SPAN(sqlite3_column_int64(q, 1));
-        ret->noticed = sqlite3_column_int(q, 2) != 0;
+        ret->notices = sqlite3_column_int64(q, 2);
     }
     return sqlite3_reset(q);
 }
@@ -177,6 +177,7 @@ void sqlite_session_open(struct store *store, struct store_session_open *op)
     }
     sqlite_bury_gone(s);
     s->session = id;
+    s->notices = 0;
     op->session = id;
     store_op_finish(&op->op, 0);
 }
@@ -254,7 +255,8 @@ void sqlite_session_renew(struct store *store, struct store_session_renew *op)
         sqlite_op_failed(&op->op);
         return;
     }
-    op->noticed = row.noticed;
+    op->noticed = row.notices != s->notices; /* counted, not cleared: a lost answer loses none */
+    s->notices = row.notices;
     store_op_finish(&op->op, 0);
 }
 

@@ -273,12 +273,12 @@ static void checkpoint(struct sqlite_store *s)
 }
 
 /* A COMMIT that failed: whether it happened after all.  A full disk or a foreign lock stop it
- * before its last frame is whole; after an I/O error nobody knows what the next reader will
- * find. */
+ * before its last frame is whole; after an I/O error, also one while the log's index grows, the
+ * frames may all be there, and nobody knows what the next recovery will find. */
 static int commit_failed(struct sqlite_store *s, int rc, tenure_error *err)
 {
     int code = sqlite_fail(s, rc, "commit", err);
-    if ((rc & 0xff) != SQLITE_IOERR || code == TENURE_NO_SPACE || !err)
+    if ((rc & 0xff) != SQLITE_IOERR || !err)
         return code;
     char text[sizeof err->text];
     memcpy(text, err->text, sizeof text);
