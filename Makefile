@@ -31,9 +31,6 @@ fuzz:
 install: all
 	@meson install -C $(BUILD)
 
-fmt:
-	@clang-format -i $$(find include src guards tests examples docs -name '*.[ch]')
-
 bench: all
 	@BUILD=$(BUILD) bench/run-all
 
@@ -45,4 +42,4 @@ soak: all
 clean:
 	@rm -rf build build-*
 
-.PHONY: all run test gaps fuzz install fmt bench soak clean
+.PHONY: all run test gaps fuzz install bench soak clean
