@@ -97,7 +97,9 @@ static void print_examples(const char *text)
 void help_command(const struct command *c)
 {
     char synopsis[SYNOPSIS_BYTES];
-    printf("Usage: %s\n\n%s.\n\n", help_synopsis(c, synopsis), c->summary);
+    bool question = c->summary[strlen(c->summary) - 1] == '?';
+    printf("Usage: %s\n\n%s%s\n\n", help_synopsis(c, synopsis), c->summary,
+           question ? "" : ".");
     fill(c->about, 0, 0);
     puts("\nOptions:");
     for (const struct option *o = c->options; o->name; o++)

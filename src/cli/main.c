@@ -47,7 +47,7 @@ static int fail_verb(const char *name, const char *verb)
     if (verb)
         say_error("%s %s: unknown; one of:%s; see tenure %s --help", name, verb, verbs, name);
     else
-        say_error("%s: what of it is missing; one of:%s; see tenure %s --help", name, verbs, name);
+        say_error("%s: a verb is missing; one of:%s; see tenure %s --help", name, verbs, name);
     return EXIT_USAGE;
 }
 

@@ -51,7 +51,8 @@ static const struct option transfer_options[] = {
 static const struct exit_note transfer_exits[] = {
     {EXIT_FINE, "The candidate serves; its epoch is printed."},
     EXIT_OF_USAGE,
-    {EXIT_REFUSED, "It did not serve in time; the former leader is preferred again."},
+    {EXIT_REFUSED, "It did not serve in time, and the former leader is preferred again; or NAME is "
+                   "in use as a lock or a lease."},
     {EXIT_LOST, "There is no leader, or no such candidate waits; nothing was touched."},
     EXITS_OF_STORE,
     EXIT_OF_DOUBT,
@@ -76,6 +77,7 @@ static const struct option resign_options[] = {OPTION_BY, OPTION_STORE, {0}};
 static const struct exit_note resign_exits[] = {
     {EXIT_FINE, "The leader was asked to resign; its epoch is printed."},
     EXIT_OF_USAGE,
+    {EXIT_REFUSED, "NAME is in use as a lock or a lease."},
     {EXIT_LOST, "Nobody leads."},
     EXITS_OF_STORE,
     EXIT_OF_DOUBT,

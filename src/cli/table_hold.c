@@ -217,7 +217,8 @@ static const struct option lease_take_options[] = {
 static const struct exit_note lease_take_exits[] = {
     {EXIT_FINE, "Taken; the token is printed."},
     EXIT_OF_USAGE,
-    {EXIT_REFUSED, "Another lease stands, whoever owns it."},
+    {EXIT_REFUSED, "Another lease stands, whoever owns it; or NAME is in use as a lock or an "
+                   "election."},
     EXITS_OF_STORE,
     EXIT_OF_DOUBT,
     {0},

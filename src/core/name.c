@@ -54,7 +54,7 @@ const char *name_flaw_text(enum name_flaw flaw)
     case NAME_TOO_LONG:
         return "a name has at most 255 bytes";
     case NAME_EMPTY_SEGMENT:
-        return "a segment is empty";
+        return "a segment is empty: no / at the start, at the end, or next to another";
     case NAME_DOT_SEGMENT:
         return "a segment is \".\" or \"..\"";
     case NAME_BAD_BYTE:

@@ -206,8 +206,9 @@ static void note_told(tenure_claim *c)
     c->ends_at = ends;
     if (!c->told) {
         c->told = true;
+        const char *before_reason = s->cause == CAUSE_TRANSFERRED ? " to " : ": ";
         claim_note(c, TENURE_EVENT_ASKED_TO_STOP, "%s by %.*s%s%.*s", cause_text(s->cause),
-                   (int)s->by.len, s->by.len ? s->by.at : "", s->reason.len ? ": " : "",
+                   (int)s->by.len, s->by.len ? s->by.at : "", s->reason.len ? before_reason : "",
                    (int)s->reason.len, s->reason.len ? s->reason.at : "");
     }
     publish_times(c);
