@@ -4,7 +4,7 @@
  *
  *  - A tenure is a belief with a deadline.  Between tenure_check() and your next instruction
  *    the process can be stopped for an hour.  Only a guard where the write lands (see
- *    docs/boundary of the guards) turns the belief into a fact: give it the token.
+ *    docs/guard-sqlite.md) turns the belief into a fact: give it the token.
  *  - tenure cannot stop your threads.  When a tenure is lost it tells you, no later than the
  *    deadline; `tenure lock` and `tenure lead` (the command line) also end the process tree.
  *  - A background pump renews while your program hangs.  Set max_silence_ms, or a dead worker
@@ -39,7 +39,8 @@
  *     if (tenure_open(NULL, NULL, &t, &err) < 0) die(err.text);
  *     tenure_terms terms = TENURE_TERMS_INIT;
  *     if (tenure_acquire(t, "billing/invoices", &terms, &c, &err) < 0) die(err.text);
- *     while (work_left() && tenure_check(c) >= 0) write_with_token(tenure_claim_token(c));
+ *     while (work_left() && tenure_process(t) >= 0 && tenure_check(c) > 0)
+ *         write_with_token(tenure_claim_token(c)); // a piece of less than ttl/6
  *     tenure_release(c, NULL);
  *     tenure_close(t);
  */
@@ -123,7 +124,7 @@ typedef struct tenure_terms {
 #define TENURE_TERMS_INIT { sizeof(tenure_terms), TENURE_LOCK, false, 1, 0, TENURE_FOREVER, NULL }
 
 /* Asks for a name and returns at once with a claim that is asking, waiting or already held.
- *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; 1 to 255 bytes (docs/names).
+ *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; docs/names.md.
  *   ret    owned by the handle; ended with tenure_release().
  * With terms->wait_ms == 0 the claim never enters the queue: it is held or refused.
  * Errors: TENURE_INVALID, TENURE_HELD (try), TENURE_CONFLICT (the name is used with another

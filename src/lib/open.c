@@ -119,7 +119,10 @@ static int make_directories(char *path, tenure_error *err)
             int code = errno == EROFS                        ? TENURE_READ_ONLY
                        : errno == ENOSPC || errno == EDQUOT ? TENURE_NO_SPACE
                                                              : TENURE_DENIED;
-            return error_set(err, code, "cannot make the directory %s: %s", path, strerror(errno));
+            return error_set(err, code,
+                             "cannot make the directory %s of the default store: %s; TENURE_STORE "
+                             "or --store names another",
+                             path, strerror(errno));
         }
         *slash = '/';
     }
