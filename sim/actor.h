@@ -17,7 +17,7 @@
 struct actor {
     int index;
     struct host host;
-    char as[16];
+    char as[24];
     tenure *t; /* NULL between two handles, and while its host is down */
     int client;
     struct {
