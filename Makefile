@@ -5,7 +5,7 @@ all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
-	@tools/deps
+	@tools/deps build
 	@meson setup $(BUILD)
 
 # The demonstration: three schedulers, a crash, a pause, a hand-over, one ledger.
