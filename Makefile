@@ -28,6 +28,15 @@ fuzz:
 	@tools/deps
 	@tools/fuzz $(SECONDS)
 
+# The product on virtual time: SEED=n shows one run (STEPS=n cuts it short), RUNS=n tries n seeds.
+RUNS ?= 2000
+sim: all
+	@$(BUILD)/sim/sim $(if $(SEED),--seed $(SEED) -v $(if $(STEPS),--steps $(STEPS)),--runs $(RUNS))
+
+# The product with one deliberate fault at a time: what catches it.
+mutants:
+	@tools/mutants $(if $(SEEDS),--seeds $(SEEDS))
+
 install: all
 	@meson install -C $(BUILD)
 
@@ -42,4 +51,4 @@ soak: all
 clean:
 	@rm -rf build build-*
 
-.PHONY: all run test gaps fuzz install bench soak clean
+.PHONY: all run test sim gaps fuzz mutants install bench soak clean

@@ -59,8 +59,9 @@ static void actor_main(void *arg)
     script_settle(a);
     script_prove(a);
     a->served = true;
-    while (!cast.ends)
+    while (!cast.rests)
         deed_nap(a, 100);
+    script_rest(a);
     handle_close(a);
     a->closed = true;
 }
@@ -105,7 +106,7 @@ void actor_crash(struct actor *a, int64_t down_us)
     a->down = true;
     a->host.life++;
     if (a->t) {
-        judge_closed(a->t);
+        judge_died(a->t);
         cast.orphan[cast.orphans++] = a->t;
         a->t = NULL;
         if (world.plan.embedded)

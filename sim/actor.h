@@ -35,7 +35,8 @@ struct actor {
 struct cast {
     struct actor actor[PLAN_ACTORS_MAX];
     int count;
-    bool ends; /* all are to close their handles */
+    bool rests; /* all are to wait for one name, and do nothing */
+    bool ends;  /* all are to close their handles */
     tenure *orphan[CLIENTS_MAX]; /* handles of programs that died */
     int orphans;
 };
@@ -57,6 +58,9 @@ void script_act(struct actor *a);
 /* Lets go of all, and then gets each name once. */
 void script_settle(struct actor *a);
 void script_prove(struct actor *a);
+
+/* Stands by for the first name, until cast.ends. */
+void script_rest(struct actor *a);
 
 /* ---- sim/deed.c: single calls, traced and judged ----------------------------------------- */
 

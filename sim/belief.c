@@ -22,9 +22,11 @@ struct belief {
     int name;
     uint64_t token;
     bool seen;
+    int64_t seen_us;
     bool excused;         /* its record was replaced behind its back */
     int64_t excused_us;
-    int64_t taken_us;     /* since when the store has taken it away, in runs that may; 0: not */
+    int64_t taken_us; /* since when the store has taken it away, in runs that may; 0: not */
+    int64_t overlap_us; /* for how long that may be so, by its clock and the store's */
 };
 
 static struct {
@@ -57,6 +59,20 @@ void judge_closed(const tenure *t)
             return;
         }
     }
+}
+
+void judge_died(const tenure *t)
+{
+    const struct host *host = NULL;
+    for (int i = 0; i < all.processes; i++) {
+        if (all.process[i].t == t)
+            host = all.process[i].host;
+    }
+    for (int i = 0; i < all.count; i++) {
+        if (all.belief[i].host == host)
+            gap_open(all.belief[i].name, t->timing.ttl);
+    }
+    judge_closed(t);
 }
 
 void judge_quiet(void)
@@ -102,6 +118,15 @@ static bool is_believed(const struct process *p, const tenure_claim *c)
     return c->standing == TENURE_STANDING && host_clock(p->host).ms < c->deadline_ms;
 }
 
+/* The holder stops at sent + deadline on its clock, the store grants at receipt + ttl on its own. */
+static int64_t overlap_allowed(const struct process *p)
+{
+    const struct timing *t = &p->t->timing;
+    double holder = (double)t->deadline.ms / (1 + (double)p->host->drift_ppm / 1e6);
+    double store = (double)t->ttl.ms / (1 + (double)server_host.drift_ppm / 1e6);
+    return holder > store ? (int64_t)((holder - store) * US_PER_MS) : 0;
+}
+
 static void see(const struct process *p, const tenure_claim *c)
 {
     uint64_t birth = memory_birth(c);
@@ -111,6 +136,7 @@ static void see(const struct process *p, const tenure_claim *c)
     for (int i = 0; i < all.count; i++) {
         if (all.belief[i].birth == birth) {
             all.belief[i].seen = true;
+            all.belief[i].seen_us = world.now_us;
             return;
         }
     }
@@ -123,9 +149,25 @@ static void see(const struct process *p, const tenure_claim *c)
                                               .token = c->token,
                                               .seen = true,
                                               .excused = judge_is_excused(name, c->token),
-                                              .excused_us = world.now_us};
+                                              .excused_us = world.now_us,
+                                              .overlap_us = overlap_allowed(p)};
+    gap_close(name, judge_ticket(name, c->token));
     world_trace(p->host->name, "believes", "%s token=%llu", c->name,
                 (unsigned long long)c->token);
+}
+
+#define ROUNDING_US 2000 /* a clock shows whole milliseconds */
+
+static void measure_overlap(const struct belief *b)
+{
+    int64_t overlap_us = world.now_us - b->taken_us;
+    tally.overlaps++;
+    if (overlap_us > tally.overlap_us)
+        tally.overlap_us = overlap_us;
+    if (overlap_us > b->overlap_us + ROUNDING_US && b->seen_us >= b->taken_us + b->overlap_us)
+        world_fail("timing", "%s: an overlap of %.3f ms, the clocks allow %.3f ms",
+                   world.plan.name[b->name].name, (double)overlap_us / US_PER_MS,
+                   (double)b->overlap_us / US_PER_MS);
 }
 
 static void forget_unseen(void)
@@ -139,8 +181,8 @@ static void forget_unseen(void)
         world_trace(b->host->name, "ends", "%s token=%llu", world.plan.name[b->name].name,
                     (unsigned long long)b->token);
         note_ended(b->birth);
-        if (b->taken_us != 0 && world.now_us - b->taken_us > tally.overlap_us)
-            tally.overlap_us = world.now_us - b->taken_us;
+        if (b->taken_us != 0)
+            measure_overlap(b);
         all.belief[i] = all.belief[--all.count];
     }
 }

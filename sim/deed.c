@@ -29,11 +29,11 @@ void deed_nap(struct actor *a, int64_t ms)
 {
     struct instant until = instant_add(clock_now(), SPAN(ms));
     tenure_checkin(a->t);
-    while (!instant_reached(clock_now(), until)) {
+    while (!instant_reached(clock_now(), until) && !cast.ends) {
         if (world.plan.actor[a->index].pump) {
-            task_wait(NULL, host_when_us(&a->host, until));
+            task_wait(&cast, host_when_us(&a->host, until));
         } else {
-            waiter_wait(&a->t->waiter, until); /* poll() on tenure_fd() */
+            waiter_wait(&a->t->waiter, instant_min(until, instant_add(clock_now(), SPAN(1000))));
             tenure_process(a->t);
         }
     }

@@ -38,6 +38,7 @@ void judge_begin(void)
     memset(judge.commits, 0, sizeof judge.commits);
     judge.lives = 0;
     belief_begin();
+    gap_begin();
 }
 
 uint64_t judge_commits(int client, enum decision_rule rule)
@@ -84,6 +85,12 @@ bool judge_is_exclusive_ticket(int name, uint64_t token)
 {
     const struct life *l = life_of_token(name, token);
     return world.plan.name[name].permits == 1 && !(l && l->shared);
+}
+
+struct ticket_id judge_ticket(int name, uint64_t token)
+{
+    const struct life *l = life_of_token(name, token);
+    return l ? l->id : (struct ticket_id){0, 0};
 }
 
 bool judge_is_excused(int name, uint64_t token)

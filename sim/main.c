@@ -20,7 +20,7 @@
 struct options {
     uint64_t seed, from, runs, limit;
     int jobs;
-    bool one, verbose, tap, digest;
+    bool one, verbose, tap, bare;
 };
 
 /* What a worker shares with the process that waits for it: it may die at any time. */
@@ -107,13 +107,15 @@ static uint64_t shorten(uint64_t seed)
     return high;
 }
 
-static void report(struct worker *w, int status)
+static void report(struct worker *w, int status, bool bare)
 {
     uint64_t seed = w->next;
     if (!w->failed)
         snprintf(w->failure, sizeof w->failure, "the program died by signal %d (an assertion?)",
                  WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     printf("seed %llu FAILED: %s\n", (unsigned long long)seed, w->failure);
+    if (bare)
+        return;
     uint64_t limit = shorten(seed);
     printf("# the shortest prefix found that still fails has %llu steps; to replay it:\n"
            "#   make sim SEED=%llu STEPS=%llu\n",
@@ -132,6 +134,24 @@ static int worker_of(const pid_t *pids, int jobs, pid_t pid)
     return -1;
 }
 
+static void add_gaps(struct gap_tally *sum, const struct gap_tally *g)
+{
+    sum->count += g->count;
+    for (int i = 0; i < GAP_BINS; i++)
+        sum->bin[i] += g->bin[i];
+    if (g->longest_permille > sum->longest_permille)
+        sum->longest_permille = g->longest_permille;
+}
+
+static void show_gaps(const struct gap_tally *g)
+{
+    printf("# %llu gaps after a crash, the longest %.1f %% of the printed bound; by tenths of it:",
+           (unsigned long long)g->count, (double)g->longest_permille / 10);
+    for (int i = 0; i < GAP_BINS; i++)
+        printf(" %llu", (unsigned long long)g->bin[i]);
+    putchar('\n');
+}
+
 static void sum_up(const struct options *opt, uint64_t failed)
 {
     struct worker all = {0};
@@ -146,8 +166,10 @@ static void sum_up(const struct options *opt, uint64_t failed)
         all.tally.stale_writes += w->tally.stale_writes;
         all.tally.late_writes += w->tally.late_writes;
         all.tally.unsure += w->tally.unsure;
+        all.tally.overlaps += w->tally.overlaps;
         if (w->tally.overlap_us > all.tally.overlap_us)
             all.tally.overlap_us = w->tally.overlap_us;
+        add_gaps(&all.tally.gap, &w->tally.gap);
     }
     const struct tally *t = &all.tally;
     printf("# seeds %llu to %llu: %llu fine, %llu failed; %.1f virtual hours, %llu events\n",
@@ -158,9 +180,11 @@ static void sum_up(const struct options *opt, uint64_t failed)
            "guard lets them through), %llu after a successor was granted but not announced\n",
            (unsigned long long)t->grants, (unsigned long long)t->writes,
            (unsigned long long)t->stale_writes, (unsigned long long)t->late_writes);
-    printf("# %llu answers were unsure; longest overlap of beliefs with clocks beyond the drift "
-           "bound: %.3f ms\n",
-           (unsigned long long)t->unsure, (double)t->overlap_us / US_PER_MS);
+    printf("# %llu answers were unsure; %llu overlaps of beliefs, all with clocks beyond the drift "
+           "bound, the longest %.3f ms\n",
+           (unsigned long long)t->unsure, (unsigned long long)t->overlaps,
+           (double)t->overlap_us / US_PER_MS);
+    show_gaps(&t->gap);
 }
 
 static int run_many(const struct options *opt)
@@ -184,7 +208,7 @@ static int run_many(const struct options *opt)
             continue;
         }
         failed++;
-        report(&shared[i], status);
+        report(&shared[i], status, opt->bare);
         shared[i].next += shared[i].step;
         shared[i].failed = false;
         pids[i] = start(&shared[i], end);
@@ -211,11 +235,12 @@ static int run_one(const struct options *opt)
 
 static int usage(void)
 {
-    fputs("usage: sim [--seed N [--steps N] [-v]] [--runs N [--from N] [--jobs N] [--tap]]\n"
+    fputs("usage: sim [--seed N [--steps N] [-v]] [--runs N [--from N] [--jobs N] [--bare] [--tap]]\n"
           "  --seed N    one run, and the digest of its trace\n"
           "  -v          shows the trace (docs/testing.md has the columns)\n"
           "  --steps N   ends the chaos after N steps of actors and faults\n"
           "  --runs N    the seeds from --from (1) on, in --jobs (all cores) processes\n"
+          "  --bare      does not look for the shortest prefix of a failing seed\n"
           "  --tap       says so as a test\n",
           stderr);
     return 64;
@@ -241,8 +266,8 @@ static bool take_options(int argc, char **argv, struct options *opt)
             opt->verbose = true;
             continue;
         }
-        if (strcmp(argv[i], "--tap") == 0) {
-            opt->tap = true;
+        if (strcmp(argv[i], "--tap") == 0 || strcmp(argv[i], "--bare") == 0) {
+            *(argv[i][2] == 't' ? &opt->tap : &opt->bare) = true;
             continue;
         }
         if (!take_number(value, &n))

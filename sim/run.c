@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "core/timing.h"
 #include "sim/actor.h"
 #include "sim/engine.h"
 #include "sim/faults.h"
@@ -96,9 +97,53 @@ static void quieten(void)
         world_fail("P2", "%u tickets are left of programs that hold nothing", tickets_left());
 }
 
+static int64_t shortest_ttl_ms(void)
+{
+    int64_t ttl_ms = world.plan.longest_ttl_ms;
+    for (int i = 0; i < cast.count; i++) {
+        if (world.plan.actor[i].ttl_ms < ttl_ms)
+            ttl_ms = world.plan.actor[i].ttl_ms;
+    }
+    return ttl_ms;
+}
+
+/* P9: nothing changes, all stand by for one name or hold it.  Nobody writes, and nobody reads more
+ * than the safety net and what a renewal brings along. */
+static void check_rest(const struct engine_cost *before, const struct actor *a, int64_t us)
+{
+    struct engine_cost after = engine_cost(a->client);
+    int64_t ttl_ms = world.plan.actor[a->index].ttl_ms;
+    uint64_t renewals = (uint64_t)(us * 21 / 20 / (ttl_ms / 3 * US_PER_MS)) + 2;
+    uint64_t looks = (uint64_t)(us / (TIMING_NOTICE_MS * US_PER_MS)) + 2;
+    if (after.commits > before->commits)
+        world_fail("P9", "%s writes while nothing changes", a->as);
+    if (after.renewals - before->renewals > renewals)
+        world_fail("P9", "%s renews %llu times instead of %llu", a->as,
+                   (unsigned long long)(after.renewals - before->renewals),
+                   (unsigned long long)renewals);
+    looks += (uint64_t)(us / (shortest_ttl_ms() / 2 * US_PER_MS)); /* the first in line, at expiry */
+    if (after.reads - before->reads > looks + 2 * renewals)
+        world_fail("P9", "%s reads %llu times while nothing changes", a->as,
+                   (unsigned long long)(after.reads - before->reads));
+}
+
+static void rest(void)
+{
+    struct engine_cost before[PLAN_ACTORS_MAX];
+    int64_t us = 3 * world.plan.longest_ttl_ms * US_PER_MS;
+    cast.rests = true;
+    run_until(world.now_us + world.plan.longest_ttl_ms * US_PER_MS + 3000 * US_PER_MS, NULL);
+    for (int i = 0; i < cast.count; i++)
+        before[i] = engine_cost(cast.actor[i].client);
+    run_until(world.now_us + us, NULL);
+    for (int i = 0; i < cast.count && !world.failed; i++)
+        check_rest(&before[i], &cast.actor[i], us);
+}
+
 static void close_all(void)
 {
     cast.ends = true;
+    task_tell(&cast);
     int64_t limit_us = world.now_us + world.plan.longest_ttl_ms * US_PER_MS;
     if (!run_until(limit_us, all_closed) && !world.failed)
         world_fail("liveness", "a handle does not close");
@@ -140,6 +185,8 @@ struct outcome run_seed(uint64_t seed, uint64_t step_limit)
     run_until(world.plan.chaos_us, chaos_is_over);
     if (!world.failed)
         quieten();
+    if (!world.failed)
+        rest();
     if (!world.failed)
         close_all();
     struct outcome ret = {.failed = world.failed,

@@ -171,6 +171,17 @@ void script_settle(struct actor *a)
     }
 }
 
+void script_rest(struct actor *a)
+{
+    tenure_claim *c = NULL;
+    if (world.plan.name[0].kind != TENURE_LEASE)
+        deed_ask(a, 0, &c);
+    while (!cast.ends)
+        deed_nap(a, world.plan.actor[a->index].ttl_ms / 4); /* and checks in */
+    if (c)
+        deed_release(a, c);
+}
+
 void script_prove(struct actor *a)
 {
     tenure_claim *c;
