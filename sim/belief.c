@@ -118,7 +118,7 @@ static bool is_believed(const struct process *p, const tenure_claim *c)
     return c->standing == TENURE_STANDING && host_clock(p->host).ms < c->deadline_ms;
 }
 
-/* The holder stops at sent + deadline on its clock, the store grants at receipt + ttl on its own. */
+/* The holder stops at sent + deadline on its clock, the store grants at receipt + ttl on its. */
 static int64_t overlap_allowed(const struct process *p)
 {
     const struct timing *t = &p->t->timing;

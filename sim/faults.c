@@ -2,6 +2,11 @@
 
 #include "sim/actor.h"
 
+/* Faults that happen at a moment; the others are properties of the run. */
+#define EVENTS                                                                                     \
+    (FAULT_PARTITION | FAULT_PAUSE | FAULT_CRASH | FAULT_STORE_CRASH | FAULT_STORE_STALL |         \
+     FAULT_RESTORE | FAULT_REMOVE | FAULT_WALL | FAULT_MACHINE)
+
 static int64_t calm_us; /* when the last pause or outage is over */
 
 static void lasts(int64_t us)
@@ -119,21 +124,36 @@ static void befall(enum fault fault)
         draw_actor()->host.wall_step_ms += random_range(&world.random, -90000000, 90000000);
         break;
     default:
-        break; /* these are not events but properties of the run */
+        break;
     }
+}
+
+/* One of those that the plan has; 0 when it has none. */
+static unsigned draw_fault(void)
+{
+    unsigned left = world.plan.faults & EVENTS;
+    for (uint64_t skip = random_below(&world.random, FAULT_COUNT); left != 0; skip--) {
+        unsigned lowest = left & (~left + 1);
+        if (skip == 0)
+            return lowest;
+        left ^= lowest;
+        if (left == 0)
+            left = world.plan.faults & EVENTS;
+    }
+    return 0;
 }
 
 static void strike(void *arg, uint64_t n)
 {
-    unsigned chance = 1u << random_below(&world.random, FAULT_COUNT);
+    unsigned chance = draw_fault();
     (void)arg;
     if (world.quiet)
         return;
     if (random_chance(&world.random, 100))
         server_remember();
-    if ((world.plan.faults & chance) && world_step())
+    if (chance != 0 && world_step())
         befall((enum fault)chance);
-    world_at(world.now_us + random_range(&world.random, 500, world.plan.chaos_us / 60), strike,
+    world_at(world.now_us + random_range(&world.random, 500, world.plan.chaos_us / 30), strike,
              NULL, n);
 }
 

@@ -180,8 +180,8 @@ static void sum_up(const struct options *opt, uint64_t failed)
            "guard lets them through), %llu after a successor was granted but not announced\n",
            (unsigned long long)t->grants, (unsigned long long)t->writes,
            (unsigned long long)t->stale_writes, (unsigned long long)t->late_writes);
-    printf("# %llu answers were unsure; %llu overlaps of beliefs, all with clocks beyond the drift "
-           "bound, the longest %.3f ms\n",
+    printf("# %llu answers were unsure; %llu overlaps of beliefs, all with clocks beyond the "
+           "drift bound, the longest %.3f ms\n",
            (unsigned long long)t->unsure, (unsigned long long)t->overlaps,
            (double)t->overlap_us / US_PER_MS);
     show_gaps(&t->gap);
@@ -235,7 +235,8 @@ static int run_one(const struct options *opt)
 
 static int usage(void)
 {
-    fputs("usage: sim [--seed N [--steps N] [-v]] [--runs N [--from N] [--jobs N] [--bare] [--tap]]\n"
+    fputs("usage: sim --seed N [--steps N] [-v]\n"
+          "       sim [--runs N] [--from N] [--jobs N] [--bare] [--tap]\n"
           "  --seed N    one run, and the digest of its trace\n"
           "  -v          shows the trace (docs/testing.md has the columns)\n"
           "  --steps N   ends the chaos after N steps of actors and faults\n"

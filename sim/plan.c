@@ -85,7 +85,7 @@ void plan_draw(struct plan *p, uint64_t seed)
     struct random r = {seed * 0x2545f4914f6cdd1du + 1};
     *p = (struct plan){.seed = seed};
     p->embedded = random_chance(&r, 300);
-    p->calm = random_chance(&r, 100);
+    p->calm = random_chance(&r, 150);
     p->attentive = random_chance(&r, 500);
     p->announce = random_chance(&r, 500);
     draw_faults(p, &r);

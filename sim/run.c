@@ -121,7 +121,7 @@ static void check_rest(const struct engine_cost *before, const struct actor *a, 
         world_fail("P9", "%s renews %llu times instead of %llu", a->as,
                    (unsigned long long)(after.renewals - before->renewals),
                    (unsigned long long)renewals);
-    looks += (uint64_t)(us / (shortest_ttl_ms() / 2 * US_PER_MS)); /* the first in line, at expiry */
+    looks += (uint64_t)(us / (shortest_ttl_ms() / 2 * US_PER_MS)); /* the first, at expiry */
     if (after.reads - before->reads > looks + 2 * renewals)
         world_fail("P9", "%s reads %llu times while nothing changes", a->as,
                    (unsigned long long)(after.reads - before->reads));

@@ -1,5 +1,5 @@
-/* os/clock: whose time it is.  A wall clock that is stepped and a clock that stands still in suspend
- * must not decide anything (P11). */
+/* os/clock: whose time it is.  A wall clock that is stepped and a clock that stands still in
+ * suspend must not decide anything (P11). */
 #include "os/clock.h"
 
 #include <fcntl.h>
