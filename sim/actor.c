@@ -106,7 +106,7 @@ void actor_crash(struct actor *a, int64_t down_us)
     a->down = true;
     a->host.life++;
     if (a->t) {
-        judge_died(a->t);
+        judge_closed(a->t);
         cast.orphan[cast.orphans++] = a->t;
         a->t = NULL;
         if (world.plan.embedded)

@@ -61,20 +61,6 @@ void judge_closed(const tenure *t)
     }
 }
 
-void judge_died(const tenure *t)
-{
-    const struct host *host = NULL;
-    for (int i = 0; i < all.processes; i++) {
-        if (all.process[i].t == t)
-            host = all.process[i].host;
-    }
-    for (int i = 0; i < all.count; i++) {
-        if (all.belief[i].host == host)
-            gap_open(all.belief[i].name, t->timing.ttl);
-    }
-    judge_closed(t);
-}
-
 void judge_quiet(void)
 {
     all.quiet_us = world.now_us;
@@ -151,7 +137,6 @@ static void see(const struct process *p, const tenure_claim *c)
                                               .excused = judge_is_excused(name, c->token),
                                               .excused_us = world.now_us,
                                               .overlap_us = overlap_allowed(p)};
-    gap_close(name, judge_ticket(name, c->token));
     world_trace(p->host->name, "believes", "%s token=%llu", c->name,
                 (unsigned long long)c->token);
 }

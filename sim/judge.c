@@ -38,7 +38,6 @@ void judge_begin(void)
     memset(judge.commits, 0, sizeof judge.commits);
     judge.lives = 0;
     belief_begin();
-    gap_begin();
 }
 
 uint64_t judge_commits(int client, enum decision_rule rule)
@@ -85,12 +84,6 @@ bool judge_is_exclusive_ticket(int name, uint64_t token)
 {
     const struct life *l = life_of_token(name, token);
     return world.plan.name[name].permits == 1 && !(l && l->shared);
-}
-
-struct ticket_id judge_ticket(int name, uint64_t token)
-{
-    const struct life *l = life_of_token(name, token);
-    return l ? l->id : (struct ticket_id){0, 0};
 }
 
 bool judge_is_excused(int name, uint64_t token)
@@ -197,11 +190,19 @@ static bool stays(const struct ticket *was)
     return false;
 }
 
+static bool is_preferred(const struct ticket *t)
+{
+    char id[48];
+    snprintf(id, sizeof id, "%llu.%llu", ID(t));
+    return old_claim.prefer.len > 0 && (text_equal(old_claim.prefer, t->as) ||
+                                        text_equal(old_claim.prefer, text_of(id)));
+}
+
 /* P8: nobody who waited before and waits now was in front of the one that was granted. */
 static void see_order(const struct change *ch, const struct ticket *granted)
 {
     const struct ticket *g = find_old(granted);
-    if (old_claim.prefer.len > 0 && text_equal(old_claim.prefer, granted->as))
+    if (is_preferred(granted))
         return;
     for (uint32_t i = claim_holders(&new_claim); i < new_claim.ticket_count; i++) {
         const struct ticket *w = &new_claim.ticket[i];

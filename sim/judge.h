@@ -17,7 +17,6 @@
 
 #include <tenure/tenure.h>
 
-#include "sim/gap.h"
 #include "sim/server.h"
 
 /* What a run showed, for the summary. */
@@ -25,7 +24,6 @@ struct tally {
     uint64_t grants, losses, writes, stale_writes, late_writes, unsure;
     uint64_t overlaps;  /* in runs whose clocks drift beyond the bound: beliefs in a token that */
     int64_t overlap_us; /* the store had taken away; the longest, which those clocks allow */
-    struct gap_tally gap;
 };
 extern struct tally tally;
 
@@ -50,8 +48,7 @@ void judge_replaced(int name, const struct record_state *now);
 /* ---- the programs' side ------------------------------------------------------------------ */
 
 void judge_opened(struct host *host, tenure *t, int client);
-void judge_closed(const tenure *t);
-void judge_died(const tenure *t); /* its host vanished */
+void judge_closed(const tenure *t); /* or dead */
 
 /* How often a commit of this rule took effect for a client. */
 uint64_t judge_commits(int client, enum decision_rule rule);
@@ -79,7 +76,6 @@ void belief_replaced(int name);
 /* What the record of a name says now, as the last commit left it. */
 bool judge_stands(int name, uint64_t token);
 bool judge_is_excused(int name, uint64_t token); /* it was replaced behind its back */
-struct ticket_id judge_ticket(int name, uint64_t token);
 bool judge_is_exclusive_ticket(int name, uint64_t token);
 
 #endif

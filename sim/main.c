@@ -134,24 +134,6 @@ static int worker_of(const pid_t *pids, int jobs, pid_t pid)
     return -1;
 }
 
-static void add_gaps(struct gap_tally *sum, const struct gap_tally *g)
-{
-    sum->count += g->count;
-    for (int i = 0; i < GAP_BINS; i++)
-        sum->bin[i] += g->bin[i];
-    if (g->longest_permille > sum->longest_permille)
-        sum->longest_permille = g->longest_permille;
-}
-
-static void show_gaps(const struct gap_tally *g)
-{
-    printf("# %llu gaps after a crash, the longest %.1f %% of the printed bound; by tenths of it:",
-           (unsigned long long)g->count, (double)g->longest_permille / 10);
-    for (int i = 0; i < GAP_BINS; i++)
-        printf(" %llu", (unsigned long long)g->bin[i]);
-    putchar('\n');
-}
-
 static void sum_up(const struct options *opt, uint64_t failed)
 {
     struct worker all = {0};
@@ -169,7 +151,6 @@ static void sum_up(const struct options *opt, uint64_t failed)
         all.tally.overlaps += w->tally.overlaps;
         if (w->tally.overlap_us > all.tally.overlap_us)
             all.tally.overlap_us = w->tally.overlap_us;
-        add_gaps(&all.tally.gap, &w->tally.gap);
     }
     const struct tally *t = &all.tally;
     printf("# seeds %llu to %llu: %llu fine, %llu failed; %.1f virtual hours, %llu events\n",
@@ -184,7 +165,6 @@ static void sum_up(const struct options *opt, uint64_t failed)
            "drift bound, the longest %.3f ms\n",
            (unsigned long long)t->unsure, (unsigned long long)t->overlaps,
            (double)t->overlap_us / US_PER_MS);
-    show_gaps(&t->gap);
 }
 
 static int run_many(const struct options *opt)

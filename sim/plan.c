@@ -14,8 +14,6 @@ const char *plan_fault_text(int number)
 static void draw_faults(struct plan *p, struct random *r)
 {
     unsigned share = (unsigned)random_range(r, 150, 600);
-    if (p->calm)
-        p->faults |= FAULT_CRASH;
     for (int i = 0; i < FAULT_COUNT; i++) {
         if (random_chance(r, share))
             p->faults |= 1u << i;
@@ -28,8 +26,6 @@ static void draw_faults(struct plan *p, struct random *r)
     unsigned network = FAULT_LOSS | FAULT_DUPLICATE | FAULT_DELAY | FAULT_PARTITION |
                        FAULT_STORE_CRASH | FAULT_RESTORE | FAULT_DRIFT | FAULT_BEYOND;
     p->faults &= ~(p->embedded ? network : (unsigned)FAULT_MACHINE);
-    if (p->calm)
-        p->faults &= FAULT_CRASH | FAULT_DRIFT | FAULT_HINTS;
     p->loss = p->faults & FAULT_LOSS ? (unsigned)random_range(r, 5, 150) : 0;
     p->duplicate = p->faults & FAULT_DUPLICATE ? (unsigned)random_range(r, 5, 200) : 0;
     p->delay = p->faults & FAULT_DELAY ? (unsigned)random_range(r, 5, 150) : 0;
@@ -38,7 +34,7 @@ static void draw_faults(struct plan *p, struct random *r)
 
 static void draw_names(struct plan *p, struct random *r)
 {
-    p->names = p->calm ? 1 : (int)random_range(r, 1, PLAN_NAMES_MAX);
+    p->names = (int)random_range(r, 1, PLAN_NAMES_MAX);
     for (int i = 0; i < p->names; i++) {
         snprintf(p->name[i].name, sizeof p->name[i].name, "sim/name-%d", i);
         p->name[i].kind = TENURE_LOCK;
@@ -85,7 +81,6 @@ void plan_draw(struct plan *p, uint64_t seed)
     struct random r = {seed * 0x2545f4914f6cdd1du + 1};
     *p = (struct plan){.seed = seed};
     p->embedded = random_chance(&r, 300);
-    p->calm = random_chance(&r, 150);
     p->attentive = random_chance(&r, 500);
     p->announce = random_chance(&r, 500);
     draw_faults(p, &r);

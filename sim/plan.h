@@ -37,7 +37,6 @@ enum fault {
 struct plan {
     uint64_t seed;
     unsigned faults;
-    bool calm;     /* hosts crash, clocks drift, hints get lost: no more; gaps are measured */
     bool embedded; /* the store is on the machine of its users, and answers at once */
     bool attentive; /* every claim is checked after every event, not only when its owner does */
     bool announce; /* a holder announces its token to the resource before it writes */
