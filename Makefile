@@ -2,7 +2,7 @@
 BUILD ?= build
 
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) product
 
 $(BUILD)/build.ninja:
 	@tools/deps build
@@ -20,6 +20,7 @@ test:
 # Duels on virtual time: the gaps that they show beside the bound that `tenure timing` prints.
 DUELS ?= 10000
 gaps: all
+	@ninja -C $(BUILD) sim/gaps
 	@$(BUILD)/sim/gaps $(DUELS)
 
 # Every fuzz target for so long; finds what the short run in `make test` does not.
@@ -31,6 +32,7 @@ fuzz:
 # The product on virtual time: SEED=n shows one run (STEPS=n cuts it short), RUNS=n tries n seeds.
 RUNS ?= 2000
 sim: all
+	@ninja -C $(BUILD) sim/sim
 	@$(BUILD)/sim/sim $(if $(SEED),--seed $(SEED) -v $(if $(STEPS),--steps $(STEPS)),--runs $(RUNS))
 
 # The product with one deliberate fault at a time: what catches it.
@@ -38,14 +40,18 @@ mutants:
 	@tools/mutants $(if $(SEEDS),--seeds $(SEEDS))
 
 install: all
-	@meson install -C $(BUILD)
+	@meson install -C $(BUILD) --no-rebuild
 
+# Beside its peers, in one run: PEERS="local redis pg etcd zk node raw" (each needs its server).
+PEERS ?= local redis pg
 bench: all
-	@BUILD=$(BUILD) bench/run-all
+	@tools/deps build bench
+	@BUILD=$(CURDIR)/$(BUILD) bench/run-all bench/tenure.sh $(PEERS)
 
 # A crowd of processes, faults, and a referee: make soak MINUTES=5.
 MINUTES ?= 1
 soak: all
+	@ninja -C $(BUILD)
 	@BUILD=$(BUILD) tools/soak --minutes $(MINUTES)
 
 clean:

@@ -71,14 +71,15 @@ typedef uint64_t tenure_token;            /* fencing token; 0 is never granted *
 /* ---- opening and closing ------------------------------------------------------------------ */
 
 enum {
-    TENURE_PUMP = 1 << 0, /* renew and process in a background thread of the library */
+    TENURE_PUMP = 1 << 0,     /* renew and process in a background thread of the library */
+    TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_UNREACHABLE */
 };
 
 typedef struct tenure_options {
     size_t size;            /* sizeof(tenure_options); set by the initialiser */
     int64_t ttl_ms;         /* 500 ms to 24 h; how long the store waits for a silent session */
     const char *as;         /* who we are, up to 128 bytes of UTF-8; NULL: "host:pid" */
-    unsigned flags;         /* TENURE_PUMP or 0 */
+    unsigned flags;         /* TENURE_PUMP, TENURE_EXISTING, or 0 */
     int64_t max_silence_ms; /* 0: off.  Else renewals stop when tenure_checkin() is overdue */
 } tenure_options;
 

@@ -44,7 +44,9 @@ int command_check(struct invocation *inv)
     if (!value_parse_token(level.token, &c.token))
         return usage_fail(inv, "TENURE_TOKEN %s: a token is a whole number from 1", level.token);
     const char *where = option_text(inv, OPT_STORE, level.store);
-    if (tenure_open(where, NULL, &t, &err) < 0)
+    tenure_options opt = TENURE_OPTIONS_INIT;
+    opt.flags = TENURE_EXISTING;
+    if (tenure_open(where, &opt, &t, &err) < 0)
         return client_fail(&err);
     int code = look_at(t, level.name, find, &c, &err) < 0 ? client_fail(&err) : EXIT_FINE;
     tenure_close(t);

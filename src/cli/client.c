@@ -16,7 +16,11 @@ int client_fail(const tenure_error *err)
 
 int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret)
 {
+    tenure_options existing = TENURE_OPTIONS_INIT;
     tenure_error err;
+    existing.flags = TENURE_EXISTING;
+    if (!opt)
+        opt = &existing;
     if (tenure_open(option_text(inv, OPT_STORE, NULL), opt, ret, &err) < 0)
         return client_fail(&err);
     return EXIT_FINE;

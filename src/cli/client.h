@@ -6,8 +6,9 @@
 
 struct invocation;
 
-/* Opens the store that --store or the environment names.  `opt` may be NULL.  0, or it was said
- * what is wrong and the exit code is returned. */
+/* Opens the store that --store or the environment names.  `opt` NULL: as it is by
+ * default, and only a store that is there, because to look at a mistyped one must not make it.
+ * 0, or it was said what is wrong and the exit code is returned. */
 int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret);
 
 /* Says the error and returns its exit code. */

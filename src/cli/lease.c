@@ -68,11 +68,13 @@ int command_lease(struct invocation *inv)
     tenure_token token = inv->value[OPT_TOKEN].token;
     tenure *t;
     tenure_error err;
-    int code = client_open(inv, NULL, &t);
+    const tenure_options opt = TENURE_OPTIONS_INIT;
+    bool takes = strcmp(verb, "take") == 0; /* what is renewed or dropped is there */
+    int code = client_open(inv, takes ? &opt : NULL, &t);
     if (code != EXIT_FINE)
         return code;
     int rc;
-    if (strcmp(verb, "take") == 0)
+    if (takes)
         rc = take(inv, t, &code, &err);
     else if (strcmp(verb, "renew") == 0)
         rc = tenure_lease_renew(t, name, token, option_number(inv, OPT_TTL, 0), &err);

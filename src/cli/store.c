@@ -59,10 +59,12 @@ int command_store(struct invocation *inv)
             return client_fail(&err);
         say_change("tokens go on above %" PRIu64, above);
     }
-    int code = client_open(inv, NULL, &t);
+    const tenure_options opt = TENURE_OPTIONS_INIT;
+    bool checks = strcmp(inv->command->verb, "check") == 0;
+    int code = client_open(inv, checks ? NULL : &opt, &t);
     if (code != EXIT_FINE)
         return code;
-    if (strcmp(inv->command->verb, "check") == 0)
+    if (checks)
         code = check(t);
     else
         printf("%s\n", tenure_where(t)); /* to open it was to create or migrate it */

@@ -214,8 +214,9 @@ static int watch(struct watch *w, tenure *t, const char *prefix)
 int command_watch(struct invocation *inv)
 {
     struct watch w = {.before = json_object(), .initial = true};
+    const tenure_options opt = TENURE_OPTIONS_INIT; /* who watches may be first */
     tenure *t;
-    int code = client_open(inv, NULL, &t);
+    int code = client_open(inv, &opt, &t);
     if (code == EXIT_FINE) {
         code = watch(&w, t, inv->operand[0] ? inv->operand[0] : "");
         tenure_close(t);

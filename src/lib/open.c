@@ -130,7 +130,7 @@ static int make_directories(char *path, tenure_error *err)
 }
 
 /* The store of the user: XDG_STATE_HOME, else ~/.local/state; /var/lib for root. */
-static int default_url(char url[URL_BYTES], tenure_error *err)
+static int default_url(bool existing, char url[URL_BYTES], tenure_error *err)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     char path[URL_BYTES - 8];
@@ -147,19 +147,19 @@ static int default_url(char url[URL_BYTES], tenure_error *err)
                          "path: give one, as in sqlite:/path/to/file");
     if (n < 0 || (size_t)n >= sizeof path)
         return error_set(err, TENURE_INVALID, "the path of the state directory is too long");
-    int code = make_directories(path, err);
+    int code = existing ? 0 : make_directories(path, err);
     if (code < 0)
         return code;
     snprintf(url, URL_BYTES, "sqlite:%s", path);
     return 0;
 }
 
-static int resolve(const char *where, char url[URL_BYTES], tenure_error *err)
+static int resolve(const char *where, bool existing, char url[URL_BYTES], tenure_error *err)
 {
     const char *source = where ? where : getenv("TENURE_STORE");
     if (!source || !*source)
         return where ? error_set(err, TENURE_INVALID, "the store's URL is empty")
-                     : default_url(url, err);
+                     : default_url(existing, url, err);
     if (strlen(source) >= URL_BYTES)
         return error_set(err, TENURE_INVALID, "the store's URL has more than %d bytes",
                          URL_BYTES - 1);
@@ -207,9 +207,9 @@ static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
     if (opt->size != sizeof *opt)
         return error_set(err, TENURE_INVALID, "tenure_options.size is not sizeof(tenure_options): "
                                               "use TENURE_OPTIONS_INIT");
-    if (opt->flags & ~(unsigned)TENURE_PUMP)
+    if (opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING))
         return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x",
-                         opt->flags & ~(unsigned)TENURE_PUMP);
+                         opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING));
     if (opt->max_silence_ms < 0)
         return error_set(err, TENURE_INVALID, "max_silence_ms is negative");
     int code = take_ttl(t, opt->ttl_ms, err);
@@ -274,6 +274,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **re
                        tenure_error *err)
 {
     const tenure_options defaults = TENURE_OPTIONS_INIT;
+    bool existing = opt && (opt->flags & TENURE_EXISTING);
     char url[URL_BYTES];
     tenure *t = calloc(1, sizeof *t);
     if (!t)
@@ -284,9 +285,9 @@ EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **re
     atomic_store(&t->checkin_ms, clock_now().ms);
     int code = take_options(t, opt ? opt : &defaults, err);
     if (code == 0)
-        code = resolve(where, url, err);
+        code = resolve(where, existing, url, err);
     if (code == 0) {
-        struct store_options so = {.patience = t->timing.attempt, .create = true};
+        struct store_options so = {.patience = t->timing.attempt, .create = !existing};
         code = store_open(url, &so, &t->store, err);
     }
     if (code == 0 && (code = waiter_open(&t->waiter, t->store->ops->fd(t->store))) < 0)
@@ -355,6 +356,6 @@ EXPORT tenure *tenure_close(tenure *t)
 EXPORT int tenure_raise(const char *where, tenure_token above, tenure_error *err)
 {
     char url[URL_BYTES];
-    int code = resolve(where, url, err);
+    int code = resolve(where, true, url, err);
     return code < 0 ? code : store_raise(url, above, err);
 }

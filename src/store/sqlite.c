@@ -204,9 +204,9 @@ static int open_gate(struct sqlite_store *s, bool create, tenure_error *err)
     bool found = stat(s->path, &st) == 0;
     if (!found && errno != ENOENT)
         return fail_errno(err, errno, "%s", s->path);
-    if (!found && !create)
-        return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
     snprintf(path, sizeof path, "%s-gate", s->path);
+    if (!found && !create && access(path, F_OK) != 0)
+        return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
     return gate_open(path, found ? &st : NULL, &s->gate, err);
 }
 

@@ -90,13 +90,13 @@ static int find_file(struct sqlite_store *s, bool create, bool raise, tenure_err
     if (stat(s->path, &st) != 0) {
         if (errno != ENOENT)
             return fail_errno(err, errno, "%s", s->path);
-        if (!create)
-            return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
         if (memcmp(p->store_id, none, sizeof none) != 0 && !raise)
             return fail(err, TENURE_WENT_BACK,
                         "%s is gone, but its gate remembers tokens up to %llu; stop what uses "
                         "it, then `tenure store check --raise-to %llu`", s->path,
                         (unsigned long long)p->ceiling, (unsigned long long)p->ceiling);
+        if (!create)
+            return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
         int code = make_file(s, err);
         if (code < 0)
             return code;

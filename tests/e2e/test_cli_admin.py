@@ -10,7 +10,19 @@ from conftest import BINARY, LOST, UNREACHABLE, DENIED, USAGE, wait_until
 # ---- status and history -----------------------------------------------------------------------
 
 
+def test_to_look_at_a_store_that_is_not_there_does_not_make_it(cli, tmp_path):
+    """A mistyped URL is not an empty store."""
+    typo = f"sqlite:{tmp_path}/typo.db"
+    for command in (["status"], ["history", "x"], ["evict", "x", "--token", "1", "--reason", "r"],
+                    ["lease", "renew", "x", "--token", "1", "--ttl", "1m"], ["resign", "x"],
+                    ["store", "check"]):
+        done = cli.run(*command, "--store", typo)
+        assert done.code == UNREACHABLE and "no such store" in done.err, command
+    assert not list(tmp_path.glob("typo*"))
+
+
 def test_an_empty_store_is_no_error(cli):
+    assert cli.run("store", "init").code == 0
     done = cli.run("status", "--json")
     assert (done.code, done.out) == (0, "")
     done = cli.run("status")

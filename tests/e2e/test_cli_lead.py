@@ -90,6 +90,7 @@ def test_a_transfer_waits_until_the_named_candidate_serves(cli):
 
 
 def test_a_transfer_to_nobody_touches_nothing(cli):
+    assert cli.run("store", "init").code == 0
     done = cli.run("transfer", "role", "--to", "b")
     assert done.code == LOST and "no leader" in done.err
     a = lead(cli, "a")

@@ -304,6 +304,7 @@ def test_zsh_completes_commands_options_and_values(cli):
 @pytest.mark.parametrize("args", [["help"], ["lock", "--help"], ["timing"], ["timing", "--json"],
                                   ["completion", "bash"], ["--version"], ["status"]])
 def test_output_that_cannot_be_written_is_an_error(cli, args):
+    assert cli.run("store", "init").code == 0
     with open("/dev/full", "w") as full:
         done = subprocess.run([str(BINARY), *args], env=cli.env, cwd=cli.directory, stdout=full,
                               stderr=subprocess.PIPE, text=True, timeout=30)
@@ -312,6 +313,7 @@ def test_output_that_cannot_be_written_is_an_error(cli, args):
 
 
 def test_closed_standard_descriptors_are_not_taken_for_the_store(cli):
+    assert cli.run("store", "init").code == 0
     done = cli.run("status", preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
     assert done.code == 0
     done = cli.run("lock", "a", "--", "true", preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
