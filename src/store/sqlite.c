@@ -25,7 +25,7 @@ static int resolve_new(const char *path, char *ret, tenure_error *err)
 {
     char dir[PATH_MAX];
     struct stat st;
-    if (lstat(path, &st) == 0)
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) /* else somebody has just made it */
         return fail(err, TENURE_UNREACHABLE, "%s is a symbolic link to nothing", path);
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;

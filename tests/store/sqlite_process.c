@@ -35,6 +35,28 @@ static void processes_that_write_at_once_lose_no_update(void)
     shut(s);
 }
 
+/* The first start of a crowd: all find that there is no store, and one of them makes it. */
+static void a_crowd_that_opens_a_new_store_at_once_gets_in(void)
+{
+    enum { PROCESSES = 16, ROUNDS = 5 };
+    int failed = 0, status;
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t pid[PROCESSES];
+        fresh();
+        for (int i = 0; i < PROCESSES; i++) {
+            fflush(stdout);
+            pid[i] = fork();
+            if (pid[i] != 0)
+                continue;
+            struct store *s = open_store();
+            _exit(!s || update(s, "n", add_one, NULL) < 0);
+        }
+        for (int i = 0; i < PROCESSES; i++)
+            failed |= waitpid(pid[i], &status, 0) != pid[i] || status != 0;
+    }
+    CHECK(!failed);
+}
+
 /* Writes two records that are always equal, in a hurry, until it is killed. */
 static void write_pairs(void)
 {
@@ -370,6 +392,7 @@ int main(void)
 {
     int failed = TAP_RUN(
         TAP(processes_that_write_at_once_lose_no_update),
+                   TAP(a_crowd_that_opens_a_new_store_at_once_gets_in),
         TAP(processes_killed_in_mid_write_leave_a_sound_store),
         TAP(a_process_that_dies_inside_the_gate_lets_the_others_in),
         TAP(a_process_stopped_inside_the_gate_is_named_in_time),
