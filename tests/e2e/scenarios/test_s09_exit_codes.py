@@ -72,6 +72,7 @@ def test_a_loss_in_mid_run_is_81_whatever_the_command_says(cli, resource):
 
 
 def test_a_renewal_of_an_unknown_lease_is_81(cli):
+    assert cli.run("store", "init").code == 0
     assert cli.run("lease", "renew", "job", "--ttl", "1s", "--token", "7").code == LOST
     assert cli.run("lease", "drop", "job", "--token", "7").code == LOST
 
