@@ -16,7 +16,7 @@ enum {
     TABLE_FIRST = 512,       /* processes; grows by doubling */
     DIRENT_BYTES = 16 * 1024,
     STOP_ROUNDS_MAX = 64,    /* a tree that still grows then is killed as it is, and again */
-    TELL_ROUNDS_MAX = 4,     /* who forks faster than that is not told, but killed in the end */
+    TELL_ROUNDS_MAX = 16,    /* who forks faster than that is not told, but killed in the end */
 };
 
 int tree_open(struct tree *ret)
@@ -192,6 +192,19 @@ static bool is_skipped(const struct tree_skip *skip, struct process_id id)
     return false;
 }
 
+/* A parent that ended while we read /proc is in no table, and its child would seem to be nobody's:
+ * by now it has a new one. */
+static void find_lost_parents(struct tree *t)
+{
+    for (size_t i = 0; i < t->now.count; i++) {
+        struct process *p = &t->now.at[i], again;
+        if (p->parent == 0 || table_find(&t->now, p->parent))
+            continue;
+        if (tree_process(t, p->id.pid, &again) == 0 && again.id.start == p->id.start)
+            *p = again;
+    }
+}
+
 /* Marks who is below root.  Parents mostly have the lower numbers, so two rounds are common. */
 static void table_mark(struct process_table *table, pid_t root, const struct tree_skip *skip)
 {
@@ -214,6 +227,7 @@ int tree_scan(struct tree *t, pid_t root, const struct tree_skip *skip, struct t
     int rc = table_read(t);
     if (rc < 0)
         return rc;
+    find_lost_parents(t);
     table_mark(&t->now, root, skip);
     struct tree_tally tally = {0};
     for (size_t i = 0; i < t->now.count; i++) {
@@ -237,15 +251,18 @@ static bool was_inside(const struct tree *t, const struct process *p)
     return known && known->inside && known->id.start == p->id.start;
 }
 
-/* Signals those of the last scan that were not in the one before; returns how many that were. */
+/* Signals those of the last scan that were not in the one before; returns how many that were.  A
+ * zombie counts: it was listed before it was read, and may have forked in between. */
 static size_t signal_new(struct tree *t, int signo, struct tree_tally *tally)
 {
     size_t fresh = 0;
     for (size_t i = 0; i < t->now.count; i++) {
         const struct process *p = &t->now.at[i];
-        if (!p->inside || !p->live || was_inside(t, p))
+        if (!p->inside || was_inside(t, p))
             continue;
         fresh++;
+        if (!p->live)
+            continue;
         int rc = tree_process_signal(t, p->id, signo);
         if (rc == 0 && p->stopped && signo != SIGKILL && signo != SIGSTOP)
             rc = tree_process_signal(t, p->id, SIGCONT);

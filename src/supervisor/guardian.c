@@ -188,11 +188,11 @@ static void start_stopping(struct guardian *g)
     tell(g, (struct report){.kind = REPORT_STOPPING});
 }
 
-static void start_leftovers(struct guardian *g, struct instant now)
+static void start_leftovers(struct guardian *g)
 {
     size_t count = tell_tree(g, g->state != STOPPING); /* once is enough */
     g->state = LEFTOVERS;
-    g->limit = instant_add(now, g->orders->leftover_grace);
+    g->limit = instant_add(clock_now(), g->orders->leftover_grace); /* from when all were told */
     set_lead(g, count);
     tell(g, (struct report){.kind = REPORT_LEFTOVERS, .count = count});
 }
@@ -254,7 +254,7 @@ static void step(struct guardian *g, struct instant now)
         instant_reached(now, leash_stop_at(g->leash)))
         start_stopping(g);
     if (g->command_ended && g->state != LEFTOVERS && g->state != KILLING)
-        start_leftovers(g, now);
+        start_leftovers(g);
     if (g->state == KILLING && instant_reached(now, g->retry_at))
         kill_pass(g, now);
 }

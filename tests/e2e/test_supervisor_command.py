@@ -182,7 +182,7 @@ def test_a_signal_to_the_wrapper_reaches_the_command_once(run, name):
 
 
 def test_after_term_the_command_has_its_time_to_clean_up(run):
-    one = run(["--stop-in", "300", "--kill-in", "400", "--renew-for", "60000"],
+    one = run(["--stop-in", "800", "--kill-in", "900", "--renew-for", "60000"],
               ["sh", "-c", "trap 'sleep 1; echo clean; exit 9' TERM; echo ready;"
                " while :; do sleep 0.01; done"])
     out = one.process.stdout.fileno()
@@ -354,7 +354,7 @@ def test_control_z_stops_the_wrapper_too_and_fg_continues_both(terminal):
 
 def test_a_job_that_stays_stopped_loses_its_tree_at_the_deadline(terminal):
     one = terminal(["sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done"],
-                   ["--stop-in", "500", "--kill-in", "600", "--renew-for", "60000"])
+                   ["--stop-in", "1000", "--kill-in", "1100", "--renew-for", "60000"])
     command = int(one.expect(b"\r\n").split()[0])
     fd = os.pidfd_open(command)
     one.press(b"\x1a")

@@ -13,7 +13,7 @@ import pytest
 
 # Fixtures are used by the names of arguments.
 from supervised import run, tree, victim, ways  # noqa: F401
-from supervised import DRIVER, LONG, VICTIM, boottime_ms, own_group, stat_fields
+from supervised import DRIVER, LONG, VICTIM, Run, Tree, boottime_ms, own_group, stat_fields
 
 SLACK_MS = 3000  # on a busy machine; what it takes on an idle one is measured by the benchmark
 
@@ -42,17 +42,17 @@ def test_a_tree_that_ignores_term_is_gone_before_the_deadline(victim, tree, ways
 
 
 def test_a_tree_that_obeys_ends_at_the_stop(victim, tree, ways):
-    run = victim([*ways, "--stop-in", "150", "--kill-in", "10000"], "ccdc")
+    run = victim([*ways, "--stop-in", "1000", "--kill-in", "20000"], "ccdc")
     tree.wait_count(4)
     at, values = end_of(run)
     assert values["cause"] == "deadline" and values["forced"] == "0"
-    assert at - run.events()[0][0] < 150 + SLACK_MS
+    assert at - run.events()[0][0] < 1000 + SLACK_MS
     assert tree.alive() == 0
     assert run.wait() == 81
 
 
 def test_the_stop_signal_is_the_one_that_was_chosen(run, ways):
-    code = run([*ways, "--stop-in", "200", "--kill-in", "10000", "--signal",
+    code = run([*ways, "--stop-in", "1000", "--kill-in", "20000", "--signal",
                 str(int(signal.SIGUSR1))],
                ["sh", "-c", "trap 'echo usr1; exit 5' USR1; while :; do sleep 0.01; done"])
     out, _ = code.process.communicate(timeout=LONG)
@@ -61,7 +61,7 @@ def test_the_stop_signal_is_the_one_that_was_chosen(run, ways):
 
 
 def test_a_stopped_process_gets_to_see_the_stop_signal(run, ways):
-    one = run([*ways, "--stop-in", "200", "--kill-in", "10000"],
+    one = run([*ways, "--stop-in", "1000", "--kill-in", "20000"],
               ["sh", "-c", "trap 'echo seen; exit 0' TERM; kill -STOP $$;"
                " while :; do sleep 0.01; done"])
     out, _ = one.process.communicate(timeout=LONG)
@@ -69,22 +69,24 @@ def test_a_stopped_process_gets_to_see_the_stop_signal(run, ways):
 
 
 def test_renewals_carry_the_tree_past_its_first_deadline(run, ways):
-    one = run([*ways, "--stop-in", "200", "--kill-in", "250", "--renew-for", "5000"],
-              ["sleep", "0.8"])
+    one = run([*ways, "--stop-in", "800", "--kill-in", "900", "--renew-for", "60000"],
+              ["sleep", "1.5"])
     assert one.wait() == 0
     assert end_of(one)[1]["cause"] == "itself"
 
 
 def test_when_renewals_end_the_last_deadline_counts(victim, tree, ways):
-    run = victim([*ways, "--stop-in", "200", "--kill-in", "250", "--renew-for", "500"], "tc")
+    run = victim([*ways, "--stop-in", "500", "--kill-in", "600", "--renew-for", "1000"], "tc")
     at, _ = end_of(run)
-    assert 700 <= at - run.events()[0][0] <= 700 + SLACK_MS
+    assert 1000 <= at - run.events()[0][0] <= 1600 + SLACK_MS
     assert tree.alive() == 0
 
 
 @pytest.mark.parametrize("limit", ["10000", "-1"])
 def test_asked_to_stop_it_stops_at_once(victim, tree, ways, limit):
-    run = victim([*ways, "--ask-in", "150", "--ask-kill-in", limit], "cd")
+    run = victim([*ways, "--ask-kill-in", limit], "cd")
+    tree.wait_count(3)
+    run.process.send_signal(signal.SIGPWR)
     asked, _ = run.wait_event("asked")
     at, values = end_of(run)
     assert values["cause"] == "asked" and values["forced"] == "0"
@@ -94,7 +96,9 @@ def test_asked_to_stop_it_stops_at_once(victim, tree, ways, limit):
 
 
 def test_asked_to_stop_and_ignoring_it_it_is_killed_at_the_limit(victim, tree, ways):
-    run = victim([*ways, "--ask-in", "150", "--ask-kill-in", "200"], "tcd")
+    run = victim([*ways, "--ask-kill-in", "200"], "tcd")
+    tree.wait_count(3)
+    run.process.send_signal(signal.SIGPWR)
     asked, _ = run.wait_event("asked")
     at, values = end_of(run)
     assert values["cause"] == "asked" and values["forced"] == "1"
@@ -104,11 +108,11 @@ def test_asked_to_stop_and_ignoring_it_it_is_killed_at_the_limit(victim, tree, w
 
 @pytest.mark.parametrize("steps, count", [("tb500", 20), ("tr30", 1)])
 def test_a_tree_that_forks_without_end_is_ended(victim, tree, ways, steps, count):
-    run = victim([*ways, "--stop-in", "400", "--kill-in", "450", "--margin", "300"], steps)
+    run = victim([*ways, "--stop-in", "1000", "--kill-in", "1050", "--margin", "300"], steps)
     tree.wait_count(count)
     at, _ = end_of(run)
     assert tree.alive() == 0
-    assert at - run.events()[0][0] < 450 + SLACK_MS
+    assert at - run.events()[0][0] < 1050 + SLACK_MS
     assert run.wait() == 81
 
 
@@ -139,34 +143,34 @@ def test_a_killed_guardian_takes_its_tree_along(victim, tree, ways, steps, count
 
 
 def test_a_stopped_supervisor_does_not_keep_the_tree_past_the_deadline(victim, tree, ways):
-    run = victim([*ways, "--stop-in", "300", "--kill-in", "400"], "tcd")
+    run = victim([*ways, "--stop-in", "1000", "--kill-in", "1100"], "tcd")
     tree.wait_count(3)
     os.kill(run.pid, signal.SIGSTOP)
     limit = time.monotonic() + LONG
     while tree.alive():
         assert time.monotonic() < limit
-    assert boottime_ms() - run.began < 400 + SLACK_MS
+    assert boottime_ms() - run.began < 1100 + SLACK_MS
     os.kill(run.pid, signal.SIGCONT)
     assert end_of(run)[1]["cause"] == "deadline"
     assert run.wait() == 81
 
 
 def test_a_stopped_guardian_does_not_keep_the_tree_past_the_deadline(victim, tree, ways):
-    run = victim([*ways, "--stop-in", "300", "--kill-in", "400"], "tcd")
+    run = victim([*ways, "--stop-in", "1000", "--kill-in", "1100"], "tcd")
     tree.wait_count(3)
     guardian = run.guardian()
     os.kill(guardian, signal.SIGSTOP)
     at, values = end_of(run)
     assert tree.alive() == 0
     assert values["cause"] == "deadline"
-    assert at - run.events()[0][0] < 400 + SLACK_MS
+    assert at - run.events()[0][0] < 1100 + SLACK_MS
     assert run.wait() == 81
     with pytest.raises(ProcessLookupError):
         os.kill(guardian, 0)
 
 
 def test_a_stopped_guardian_does_not_hide_the_stop_signal(run, ways):
-    one = run([*ways, "--stop-in", "400", "--kill-in", "1500"],
+    one = run([*ways, "--stop-in", "1000", "--kill-in", "3000"],
               ["sh", "-c", "trap 'echo told; exit 7' TERM; while :; do sleep 0.01; done"])
     os.kill(one.guardian(), signal.SIGSTOP)
     out, _ = one.process.communicate(timeout=LONG)
@@ -248,12 +252,14 @@ def test_what_the_command_leaves_behind_is_ended_with_it(victim, tree, ways):
     assert run.wait() == 0
 
 
-def test_leftovers_are_told_counted_and_have_their_grace(run, ways):
-    one = run([*ways, "--grace", "5000"],
-              ["sh", "-c", "sh -c 'trap \"sleep 0.2; echo bye; exit\" TERM; echo up;"
-               " while :; do sleep 0.01; done' & sleep 0.2; exit 3"])
+def test_leftovers_are_told_counted_and_have_their_grace(run, ways, tmp_path):
+    up = tmp_path / "up"
+    one = run([*ways, "--grace", "15000"],
+              ["sh", "-c", f"sh -c 'trap \"sleep 0.2; echo bye; exit\" TERM; : >{up};"
+               " while :; do sleep 0.01; done' &"
+               f" while ! test -e {up}; do sleep 0.01; done; exit 3"])
     out, _ = one.process.communicate(timeout=LONG)
-    assert out == b"up\nbye\n"
+    assert out == b"bye\n"
     assert int(one.wait_event("leftovers")[1]["count"]) >= 1
     _, values = end_of(one)
     assert values["status"] == "3" and values["cause"] == "itself" and values["forced"] == "0"
@@ -262,15 +268,17 @@ def test_leftovers_are_told_counted_and_have_their_grace(run, ways):
 
 def test_leftovers_that_ignore_term_are_killed_after_the_grace(victim, tree, run, ways):
     one = run([*ways, "--grace", "200"],
-              ["sh", "-c", f"{VICTIM} {tree.writer} tcd & sleep 0.2; exit 0"],
-              pass_fds=(tree.writer,))
+              ["sh", "-c", f"{VICTIM} {tree.writer} tcd & read line; exit 0"],
+              pass_fds=(tree.writer,), stdin=subprocess.PIPE)
     tree.close_writer()
     tree.wait_count(3)
+    one.process.stdin.write(b"go\n")
+    one.process.stdin.flush()
     left, values = one.wait_event("leftovers")
     assert int(values["count"]) >= 3
     at, values = end_of(one)
     assert values["forced"] == "1" and int(values["left"]) >= 3
-    assert 200 - 50 <= at - left < 200 + SLACK_MS  # the report may be late
+    assert at - left < 200 + SLACK_MS
     assert tree.alive() == 0
     assert one.wait() == 0
 
@@ -286,21 +294,26 @@ def test_a_daemon_inherits_nothing_of_ours_and_ends_with_the_tenure(run, tmp_pat
 
 
 def test_no_zombie_is_left_while_the_command_runs(run, ways):
-    one = run(ways, ["sh", "-c", "for i in 1 2 3 4 5; do (sleep 0.01 &); done; sleep 0.5"])
+    one = run(ways, ["sh", "-c", "for i in 1 2 3 4 5; do (sleep 0.01 &); done; exec sleep 1000"])
     guardian = one.guardian()
-    time.sleep(0.3)
-    zombies = [pid for pid in os.listdir("/proc") if pid.isdigit()
-               and _parent_and_state(pid) == (guardian, "Z")]
-    assert zombies == []
-    assert one.wait() == 0
+    limit = time.monotonic() + LONG
+    while children_of(guardian) != ["sleep"]:  # the command alone
+        assert time.monotonic() < limit, children_of(guardian)
+    one.process.send_signal(signal.SIGTERM)
+    assert one.wait() == 128 + signal.SIGTERM
 
 
-def _parent_and_state(pid):
-    try:
-        fields = stat_fields(pid)
-        return int(fields[1]), fields[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return 0, ""
+def children_of(parent):
+    """Names of all children, zombies too."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if int(stat_fields(pid)[1]) == parent:
+                with open(f"/proc/{pid}/comm") as comm:
+                    found.append(comm.read().strip())
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended since
+    return found
 
 
 # ---- users, namespaces, nesting ------------------------------------------------------------
@@ -334,7 +347,7 @@ def test_a_process_of_another_user_is_reported_and_keeps_the_lifeline(tree, run,
         report, lifeline = f"{folder}/report", f"{folder}/lifeline"
         process = subprocess.Popen(
             ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", driver, "--report",
-             report, "--lifeline", lifeline, "--kill-in", "300", "--", setuid, str(tree.writer),
+             report, "--lifeline", lifeline, "--kill-in", "1500", "--", setuid, str(tree.writer),
              "cu"], pass_fds=(tree.writer,), stdin=subprocess.DEVNULL)
         tree.close_writer()
         tree.wait_count(3)
@@ -382,14 +395,26 @@ def test_in_a_pid_namespace_of_its_own_it_works_as_well(tmp_path, who, ways):
     os.close(reader)
 
 
-def test_a_tree_too_large_for_the_margin_is_killed_before_kill_at(victim, tree):
-    run = victim(["--stop-in", "3000", "--kill-in", "6000", "--margin", "50"], "tf400")
-    tree.wait_count(401)
-    assert select.select(tree.fds, [], [], LONG)[0]  # the first one dies
-    assert boottime_ms() - run.events()[0][0] < 6000
-    _, values = end_of(run)
-    assert values["forced"] == "1"
-    assert tree.alive() == 0
+@pytest.mark.skipif("asan" in DRIVER, reason="the sanitizer is slower than what is measured")
+def test_a_tree_too_large_for_the_margin_is_killed_before_kill_at(tmp_path):
+    """300 processes, reckoned with 1 ms each: 0.3 s before kill_at.  On a busy machine we may see
+    it late; once seen in time it is proved."""
+    for attempt in range(5):
+        tree = Tree()
+        run = Run(tmp_path, ["--ask-kill-in", "2000", "--margin", "1"],
+                  [VICTIM, str(tree.writer), "tf300"], pass_fds=(tree.writer,))
+        tree.close_writer()
+        tree.wait_count(301)
+        run.process.send_signal(signal.SIGPWR)
+        assert select.select(tree.fds, [], [], LONG)[0]  # the first one dies
+        seen_ms = boottime_ms() - run.wait_event("asked")[0]
+        _, values = end_of(run)
+        assert values["forced"] == "1" and tree.alive() == 0
+        run.process.communicate(timeout=LONG)
+        tree.close()
+        if seen_ms < 2000:
+            return
+    raise AssertionError(f"killed after {seen_ms} ms")
 
 
 def test_a_group_left_by_another_pid_namespace_is_removed_some_time_later(run):

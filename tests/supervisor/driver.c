@@ -2,8 +2,8 @@
  *
  *     supervisor-driver [--report FILE] [--stop-in MS] [--kill-in MS] [OPTION...] -- CMD...
  *
- * Every event becomes a line of FILE, "MS name key=value ...", MS on CLOCK_BOOTTIME.  The exit
- * code is the one of `tenure lock`.
+ * SIGPWR asks the tree to stop: supervisor_stop() with --ask-kill-in.  Every event becomes a line
+ * of FILE, "MS name key=value ...", MS on CLOCK_BOOTTIME.  The exit code is the one of `tenure lock`.
  */
 #include "os/clock.h"
 #include "os/signals.h"
@@ -28,7 +28,6 @@ struct driver {
     int report;
     int64_t stop_in_ms, kill_in_ms;  /* from now, or from each renewal */
     struct instant renew_until;
-    struct instant ask_at;           /* when supervisor_stop() is called */
     int64_t ask_kill_in_ms;
     int exit_code;
     bool done;
@@ -70,7 +69,7 @@ static void parse(struct driver *d, int argc, char **argv)
 {
     static const struct option names[] = {
         {"report", 1, NULL, 'r'},    {"stop-in", 1, NULL, 's'},    {"kill-in", 1, NULL, 'k'},
-        {"renew-for", 1, NULL, 'n'}, {"ask-in", 1, NULL, 'a'},     {"ask-kill-in", 1, NULL, 'A'},
+        {"renew-for", 1, NULL, 'n'}, {"ask-kill-in", 1, NULL, 'A'},
         {"grace", 1, NULL, 'g'},     {"signal", 1, NULL, 'S'},     {"no-group", 0, NULL, 'G'},
         {"aside", 0, NULL, 'q'},     {"lifeline", 1, NULL, 'l'},   {"margin", 1, NULL, 'm'},
         {0}};
@@ -83,7 +82,6 @@ static void parse(struct driver *d, int argc, char **argv)
         case 's': d->stop_in_ms = value; break;
         case 'k': d->kill_in_ms = value; break;
         case 'n': d->renew_until = instant_add(now, SPAN(value)); break;
-        case 'a': d->ask_at = instant_add(now, SPAN(value)); break;
         case 'A': d->ask_kill_in_ms = value; break;
         case 'g': d->options.leftover_grace = SPAN(value); break;
         case 'S': d->options.stop_signal = (int)value; break;
@@ -135,12 +133,22 @@ static void take_event(struct driver *d, const struct supervisor_event *e)
     }
 }
 
+static void ask(const struct driver *d)
+{
+    note(d, "asked");
+    supervisor_stop(d->supervisor, d->ask_kill_in_ms < 0
+                                       ? INSTANT_NEVER
+                                       : instant_add(clock_now(), SPAN(d->ask_kill_in_ms)));
+}
+
 static void take_signals(struct driver *d)
 {
     struct signals_event e;
     while (signals_next(&d->signals, &e) == 1) {
         note(d, "signal signo=%d terminal=%d", e.signo, e.from_terminal);
-        if (!e.from_terminal)
+        if (e.signo == SIGPWR)
+            ask(d);
+        else if (!e.from_terminal)
             supervisor_signal(d->supervisor, e.signo);
         if (e.signo == SIGTSTP || e.signo == SIGTTIN || e.signo == SIGTTOU)
             signals_suspend(e.signo);
@@ -155,19 +163,12 @@ static void do_due(struct driver *d)
         set_deadlines(d, &stop, &kill);
         supervisor_deadline(d->supervisor, stop, kill);
     }
-    if (instant_reached(now, d->ask_at)) {
-        note(d, "asked");
-        supervisor_stop(d->supervisor, d->ask_kill_in_ms < 0
-                                           ? INSTANT_NEVER
-                                           : instant_add(now, SPAN(d->ask_kill_in_ms)));
-        d->ask_at = INSTANT_NEVER;
-    }
 }
 
 int main(int argc, char **argv)
 {
     struct driver d = {.options = SUPERVISOR_OPTIONS_INIT, .report = STDERR_FILENO,
-                       .stop_in_ms = -1, .kill_in_ms = -1, .ask_at = INSTANT_NEVER};
+                       .stop_in_ms = -1, .kill_in_ms = -1, .ask_kill_in_ms = -1};
     tenure_error err;
     if (signals_open(&d.signals) < 0)
         return EXIT_INTERNAL;
@@ -183,8 +184,7 @@ int main(int argc, char **argv)
     while (!d.done) {
         struct pollfd fds[] = {{.fd = d.signals.fd, .events = POLLIN},
                                {.fd = supervisor_fd(d.supervisor), .events = POLLIN}};
-        bool ticks = d.renew_until.ms != 0 || d.ask_at.ms != INT64_MAX;
-        poll(fds, 2, ticks ? RENEW_EVERY_MS : -1);
+        poll(fds, 2, d.renew_until.ms != 0 ? RENEW_EVERY_MS : -1);
         take_signals(&d);
         struct supervisor_event e;
         while (!d.done && supervisor_process(d.supervisor, &e) == 1)
