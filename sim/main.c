@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 
 #define JOBS_MAX 64
 #define NO_LIMIT UINT64_MAX
-#define SEED_LIMIT_S 5 /* a run takes milliseconds: this one turns on the spot */
+#define SEED_LIMIT_S 5 /* of the processor: a run takes milliseconds, this one turns on the spot */
 
 struct options {
     uint64_t seed, from, runs, limit;
@@ -44,12 +45,19 @@ static void note(struct worker *w, const struct outcome *o)
     w->tally = tally;
 }
 
+/* SIGPROF ends a process whose seed does not come to an end. */
+static void limit_time(void)
+{
+    const struct itimerval limit = {.it_value.tv_sec = SEED_LIMIT_S};
+    setitimer(ITIMER_PROF, &limit, NULL);
+}
+
 /* In the child: seeds until one fails. */
 static void work(struct worker *w, uint64_t end)
 {
     tally = w->tally;
     for (; w->next < end; w->next += w->step) {
-        alarm(SEED_LIMIT_S);
+        limit_time();
         struct outcome o = run_seed(w->next, NO_LIMIT);
         if (o.failed) {
             memcpy(w->failure, world.failure, sizeof w->failure);
@@ -84,7 +92,7 @@ static bool fails(uint64_t seed, uint64_t limit)
         world.verbose = false;
         if (freopen("/dev/null", "w", stderr) == NULL)
             _exit(2);
-        alarm(SEED_LIMIT_S);
+        limit_time();
         _exit(run_seed(seed, limit).failed ? 1 : 0);
     }
     int status = 0;
