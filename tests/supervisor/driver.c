@@ -3,7 +3,8 @@
  *     supervisor-driver [--report FILE] [--stop-in MS] [--kill-in MS] [OPTION...] -- CMD...
  *
  * SIGPWR asks the tree to stop: supervisor_stop() with --ask-kill-in.  Every event becomes a line
- * of FILE, "MS name key=value ...", MS on CLOCK_BOOTTIME.  The exit code is the one of `tenure lock`.
+ * of FILE, "MS name key=value ...", MS on CLOCK_BOOTTIME.  The exit code is the one of `tenure
+ * lock`.
  */
 #include "os/clock.h"
 #include "os/signals.h"
