@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "store/sqlite_code.h"
+
 int handle_fail(tenure_error *err, int code, const char *format, ...)
 {
     va_list args;
@@ -14,36 +16,9 @@ int handle_fail(tenure_error *err, int code, const char *format, ...)
     return code;
 }
 
-static int code_of(int result)
-{
-    switch (result & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return TENURE_BUSY;
-    case SQLITE_READONLY:
-        return TENURE_READ_ONLY;
-    case SQLITE_FULL:
-        return TENURE_NO_SPACE;
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return TENURE_DENIED;
-    case SQLITE_NOTADB:
-        return TENURE_FOREIGN;
-    case SQLITE_CORRUPT:
-        return TENURE_CORRUPT;
-    case SQLITE_IOERR:
-    case SQLITE_CANTOPEN:
-        return TENURE_UNREACHABLE;
-    case SQLITE_NOMEM:
-        return TENURE_NO_MEMORY;
-    default:
-        return TENURE_INTERNAL;
-    }
-}
-
 int handle_fail_sqlite(struct sqlite_guard *g, const char *doing, tenure_error *err)
 {
-    int code = code_of(sqlite3_extended_errcode(g->db));
+    int code = sqlite_code(g->db, sqlite3_extended_errcode(g->db));
     if (code == TENURE_BUSY)
         return handle_fail(err, code,
                            "cannot %s: another connection kept its transaction on %s open for "

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "os/point.h"
+#include "store/sqlite_code.h"
 
 /* Frames of the log after which it is copied back into the database: a longer log costs space,
  * a shorter one more fsyncs (three per round, whatever its length). */
@@ -28,48 +29,9 @@
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
-static int code_of_io(struct sqlite_store *s, int rc)
-{
-    int e = sqlite3_system_errno(s->db);
-    if (rc == SQLITE_IOERR_NOMEM)
-        return TENURE_NO_MEMORY;
-    if (rc == SQLITE_IOERR_SHMSIZE)
-        return TENURE_NO_SPACE; /* the only reason for which a file cannot grow by a page */
-    return e != 0 ? fail_code(e) : TENURE_UNREACHABLE;
-}
-
-static int code_of(struct sqlite_store *s, int rc)
-{
-    switch (rc & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-    case SQLITE_PROTOCOL:
-        return TENURE_BUSY;
-    case SQLITE_FULL:
-        return TENURE_NO_SPACE;
-    case SQLITE_READONLY:
-        return rc == SQLITE_READONLY_DBMOVED ? TENURE_WENT_BACK : TENURE_READ_ONLY;
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return TENURE_DENIED;
-    case SQLITE_NOTADB:
-        return TENURE_FOREIGN;
-    case SQLITE_CORRUPT:
-    case SQLITE_SCHEMA:
-        return TENURE_CORRUPT;
-    case SQLITE_NOMEM:
-        return TENURE_NO_MEMORY;
-    case SQLITE_CANTOPEN:
-    case SQLITE_IOERR:
-        return code_of_io(s, rc);
-    default:
-        return TENURE_INTERNAL;
-    }
-}
-
 int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error *err)
 {
-    int code = code_of(s, rc);
+    int code = sqlite_code(s->db, rc);
     switch (code) {
     case TENURE_NO_SPACE:
         return fail(err, code, "%s: cannot %s: no space left on the disk", s->path, doing);
