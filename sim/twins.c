@@ -9,20 +9,8 @@
 #include "os/clock.h"
 #include "os/waiter.h"
 #include "sim/system.h"
-
-/* The real calls are used here under their own names. */
-void *twin_malloc(size_t n);
-void *twin_calloc(size_t n, size_t size);
-void *twin_realloc(void *p, size_t n);
-void twin_free(void *p);
-int twin_mutex_lock(pthread_mutex_t *m);
-int twin_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
-int twin_cond_broadcast(pthread_cond_t *c);
-int twin_thread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
-int twin_thread_join(pthread_t thread, void **ret);
-int twin_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
-int twin_gettime(clockid_t clock, struct timespec *ret);
-ssize_t twin_getrandom(void *buf, size_t n, unsigned flags);
+#define TWINS_KEEP_NAMES /* the real calls are used here, too */
+#include "sim/twins.h"
 
 /* ---- clocks ------------------------------------------------------------------------------ */
 

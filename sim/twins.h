@@ -3,6 +3,8 @@
  * Included before everything else when src/lib is compiled for the simulator: its sources are the
  * product's, byte for byte; only these names lead elsewhere.  Threads are tasks, time is the
  * host's, memory is counted.  os/clock.h and os/waiter.h have their twins in sim/twins.c.
+ *
+ * TWINS_KEEP_NAMES: only the twins are declared, for who needs the real calls as well.
  */
 #ifndef SIM_TWINS_H
 #define SIM_TWINS_H
@@ -28,6 +30,7 @@ int twin_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)
 int twin_gettime(clockid_t clock, struct timespec *ret);
 ssize_t twin_getrandom(void *buf, size_t n, unsigned flags);
 
+#ifndef TWINS_KEEP_NAMES
 #define malloc(n) twin_malloc(n)
 #define calloc(n, size) twin_calloc(n, size)
 #define realloc(p, n) twin_realloc(p, n)
@@ -40,5 +43,6 @@ ssize_t twin_getrandom(void *buf, size_t n, unsigned flags);
 #define pthread_atfork(prepare, parent, child) twin_atfork(prepare, parent, child)
 #define clock_gettime(clock, ret) twin_gettime(clock, ret)
 #define getrandom(buf, n, flags) twin_getrandom(buf, n, flags)
+#endif
 
 #endif

@@ -1,10 +1,12 @@
 #include "cli/client.h"
 
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/exit.h"
+#include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/say.h"
 
@@ -39,4 +41,21 @@ const char *client_actor(const struct invocation *inv, char buf[CLIENT_ACTOR_BYT
     else
         snprintf(buf, CLIENT_ACTOR_BYTES, "%u@%s", (unsigned)getuid(), host);
     return buf;
+}
+
+int client_operate(const struct invocation *inv, client_call *call)
+{
+    char actor[CLIENT_ACTOR_BYTES];
+    tenure *t;
+    tenure_token token = 0;
+    tenure_error err;
+    int code = client_open(inv, NULL, &t);
+    if (code != EXIT_FINE)
+        return code;
+    if (call(t, inv, client_actor(inv, actor), &token, &err) < 0)
+        code = client_fail(&err);
+    else if (token != 0)
+        printf("%" PRIu64 "\n", token);
+    tenure_close(t);
+    return output_finish(code);
 }

@@ -18,4 +18,12 @@ int client_fail(const tenure_error *err);
 #define CLIENT_ACTOR_BYTES 129
 const char *client_actor(const struct invocation *inv, char buf[CLIENT_ACTOR_BYTES]);
 
+/* One call of an operator about inv->operand[0].  `by` is who acts; *ret_token, 0 before, is what
+ * is printed when it is set. */
+typedef int client_call(tenure *t, const struct invocation *inv, const char *by,
+                        tenure_token *ret_token, tenure_error *err);
+
+/* Makes it on a store that is there already.  Returns the exit code. */
+int client_operate(const struct invocation *inv, client_call *call);
+
 #endif

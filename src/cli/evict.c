@@ -1,20 +1,17 @@
 /* cli/evict.c - tenure evict: ends exactly one tenure. */
-#include "cli/commands.h"
-#include "cli/exit.h"
 #include "cli/client.h"
+#include "cli/commands.h"
 #include "cli/parse.h"
+
+static int evict(tenure *t, const struct invocation *inv, const char *by, tenure_token *ret_token,
+                 tenure_error *err)
+{
+    (void)ret_token; /* who evicts knows it */
+    return tenure_evict(t, inv->operand[0], inv->value[OPT_TOKEN].token, by,
+                        option_text(inv, OPT_REASON, NULL), err);
+}
 
 int command_evict(struct invocation *inv)
 {
-    char actor[CLIENT_ACTOR_BYTES];
-    tenure *t;
-    tenure_error err;
-    int code = client_open(inv, NULL, &t);
-    if (code != EXIT_FINE)
-        return code;
-    if (tenure_evict(t, inv->operand[0], inv->value[OPT_TOKEN].token, client_actor(inv, actor),
-                     option_text(inv, OPT_REASON, NULL), &err) < 0)
-        code = client_fail(&err);
-    tenure_close(t);
-    return code;
+    return client_operate(inv, evict);
 }

@@ -199,10 +199,15 @@ const struct command command_row_check = {
     .run = command_check,
 };
 
+#define OPTION_LEASE_TOKEN OPTION_TOKEN("The token that lease take printed.")
+
+#define OPTION_LEASE_TTL(text)                                                                     \
+    {.id = OPT_TTL, .kind = VALUE_DURATION, .name = "ttl", .metavar = "TIME", .required = true,    \
+     .noun = "the length of a lease", .least = TIMING_TTL_FLOOR_MS,                                \
+     .most = TIMING_LEASE_CEILING_MS, .help = text}
+
 static const struct option lease_take_options[] = {
-    {.id = OPT_TTL, .kind = VALUE_DURATION, .name = "ttl", .metavar = "TIME", .required = true,
-     .noun = "the length of a lease", .least = TIMING_TTL_FLOOR_MS,
-     .most = TIMING_LEASE_CEILING_MS, .help = "How long it stands without a renewal."},
+    OPTION_LEASE_TTL("How long it stands without a renewal."),
     {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait", .metavar = "SEC",
      .noun = "a wait", .least = 0, .most = INT64_MAX, .standard = "do not wait",
      .help = "Try for so long when another lease stands, then end with 80."},
@@ -239,10 +244,8 @@ const struct command command_row_lease_take = {
 };
 
 static const struct option lease_renew_options[] = {
-    OPTION_TOKEN("The token that lease take printed."),
-    {.id = OPT_TTL, .kind = VALUE_DURATION, .name = "ttl", .metavar = "TIME", .required = true,
-     .noun = "the length of a lease", .least = TIMING_TTL_FLOOR_MS,
-     .most = TIMING_LEASE_CEILING_MS, .help = "How long it stands from now on."},
+    OPTION_LEASE_TOKEN,
+    OPTION_LEASE_TTL("How long it stands from now on."),
     OPTION_STORE,
     {0},
 };
@@ -270,7 +273,7 @@ const struct command command_row_lease_renew = {
 };
 
 static const struct option lease_drop_options[] = {
-    OPTION_TOKEN("The token that lease take printed."),
+    OPTION_LEASE_TOKEN,
     OPTION_STORE,
     {0},
 };

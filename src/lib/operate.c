@@ -59,23 +59,27 @@ static int accept(const char *name, const char *by, const char *reason, tenure_e
     return code;
 }
 
-EXPORT int tenure_evict(tenure *t, const char *name, tenure_token token, const char *by,
-                        const char *reason, tenure_error *err)
+/* Has *d decided about the name on behalf of `by`, NULL for the handle's own name. */
+static int decide(tenure *t, const char *name, const char *by, const char *reason,
+                  struct decision *d, tenure_error *err)
 {
-    struct decision d = {
-        .rule = DECIDE_END,
-        .token = token,
-        .cause = CAUSE_EVICTED,
-        .by = text_of(by ? by : t->as),
-        .reason = text_of(reason),
-    };
     int code = accept(name, by, reason, err);
     if (code < 0)
         return code;
     if (!handle_enter(t))
         return forked(err);
-    code = handle_decide(t, name, &d, err);
+    d->by = text_of(by ? by : t->as);
+    d->reason = text_of(reason);
+    code = handle_decide(t, name, d, err);
     handle_leave(t);
+    return code;
+}
+
+EXPORT int tenure_evict(tenure *t, const char *name, tenure_token token, const char *by,
+                        const char *reason, tenure_error *err)
+{
+    struct decision d = {.rule = DECIDE_END, .token = token, .cause = CAUSE_EVICTED};
+    int code = decide(t, name, by, reason, &d, err);
     if (code == VERDICT_GONE)
         return error_set(err, TENURE_NOT_OWNED, "no tenure of %s stands under token %llu", name,
                          (unsigned long long)token);
@@ -85,14 +89,8 @@ EXPORT int tenure_evict(tenure *t, const char *name, tenure_token token, const c
 EXPORT int tenure_resign(tenure *t, const char *name, const char *by, tenure_token *ret_token,
                          tenure_error *err)
 {
-    struct decision d = {.rule = DECIDE_RESIGN, .by = text_of(by ? by : t->as)};
-    int code = accept(name, by, NULL, err);
-    if (code < 0)
-        return code;
-    if (!handle_enter(t))
-        return forked(err);
-    code = handle_decide(t, name, &d, err);
-    handle_leave(t);
+    struct decision d = {.rule = DECIDE_RESIGN};
+    int code = decide(t, name, by, NULL, &d, err);
     if (code == VERDICT_GONE)
         return error_set(err, TENURE_NOT_OWNED, "%s has no leader", name);
     if (code == VERDICT_CONFLICT)

@@ -15,6 +15,7 @@
 #include "store/engines.h"
 #include "store/hint_queue.h"
 #include "store/record_set.h"
+#include "store/room.h"
 
 struct session {
     uint64_t id;
@@ -82,20 +83,6 @@ static void leave(struct world *w)
 static struct instant world_now(const struct world *w)
 {
     return w->clock_is_set ? w->now : clock_now();
-}
-
-/* Room for one more element; false without memory. */
-static bool grow(void **at, size_t count, size_t *cap, size_t size)
-{
-    if (count < *cap)
-        return true;
-    size_t n = *cap ? *cap * 2 : 16;
-    void *more = realloc(*at, n * size);
-    if (!more)
-        return false;
-    *at = more;
-    *cap = n;
-    return true;
 }
 
 /* ---- hints ---------------------------------------------------------------------------------- */
@@ -173,7 +160,7 @@ static void memory_session_open(struct store *store, struct store_session_open *
 {
     struct world *w = enter(store);
     void *at = w->session;
-    if (!grow(&at, w->sessions, &w->sessions_cap, sizeof *w->session)) {
+    if (!room_for_one_more(&at, w->sessions, &w->sessions_cap, sizeof *w->session)) {
         leave(w);
         store_op_finish(&op->op, TENURE_NO_MEMORY);
         return;
@@ -375,7 +362,7 @@ static void memory_watch_sessions(struct store *store, const char *key, const ui
             hint(h, key_hash); /* it ended since the caller looked */
             continue;
         }
-        if (!grow(&at, h->watches, &h->watches_cap, sizeof *h->watch))
+        if (!room_for_one_more(&at, h->watches, &h->watches_cap, sizeof *h->watch))
             break; /* a hint may be lost */
         h->watch = at;
         h->watch[h->watches++] = (struct watch){key_hash, session[i]};

@@ -2,13 +2,14 @@
 #include "store/sqlite_engine.h"
 
 #include <errno.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
+
+#include "store/room.h"
 
 /* What an event is about; everything else is the id of a session that is watched. */
 #define ABOUT_BELL 0
@@ -93,27 +94,14 @@ static void peer_remove(struct hints *h, struct peer *p)
     *p = h->peer[--h->peers];
 }
 
-/* Room for one more element; false without memory: the safety net does. */
-static bool grow(void **at, size_t count, size_t *cap, size_t size)
-{
-    if (count < *cap)
-        return true;
-    size_t n = *cap ? *cap * 2 : 16;
-    void *more = realloc(*at, n * size);
-    if (!more)
-        return false;
-    *at = more;
-    *cap = n;
-    return true;
-}
-
 static struct peer *peer_add(struct sqlite_store *s, uint64_t session,
                              enum lifeline_state *ret_state)
 {
     struct hints *h = &s->hints;
     void *at = h->peer;
     *ret_state = LIFELINE_UNKNOWN;
-    if (h->peers == PEERS_MAX || !grow(&at, h->peers, &h->peers_cap, sizeof *h->peer))
+    if (h->peers == PEERS_MAX ||
+        !room_for_one_more(&at, h->peers, &h->peers_cap, sizeof *h->peer))
         return NULL;
     h->peer = at;
     int fd = lifelines_watch(s->lives, session, ret_state);
@@ -143,7 +131,7 @@ static void watch_add(struct sqlite_store *s, uint64_t key_hash, uint64_t sessio
             hint_queue_add(&h->queue, key_hash); /* it ended since the caller looked */
         return;
     }
-    if (!grow(&at, h->watches, &h->watches_cap, sizeof *h->watch)) {
+    if (!room_for_one_more(&at, h->watches, &h->watches_cap, sizeof *h->watch)) {
         if (p->watches == 0)
             peer_remove(h, p);
         return;

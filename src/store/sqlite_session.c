@@ -128,6 +128,20 @@ static int insert(struct sqlite_store *s, uint64_t id, struct span ttl, struct i
     return sqlite_run(s, ST_SESSION_INSERT);
 }
 
+/* Ends a transaction whose last statement gave rc: it is committed, or `op` has failed. */
+static bool finish(struct sqlite_store *s, struct sqlite_txn *t, int rc, const char *doing,
+                   struct store_op *op)
+{
+    if (rc != SQLITE_OK) {
+        sqlite_fail(s, rc, doing, &op->error);
+        sqlite_cancel(s);
+    } else if (sqlite_commit(s, t, &op->error) == 0) {
+        return true;
+    }
+    sqlite_op_failed(op);
+    return false;
+}
+
 /* Lets go of the session that the handle had, if any; it has no say in what becomes of its row. */
 static void let_go(struct sqlite_store *s)
 {
@@ -205,17 +219,8 @@ static void renew_refuse(struct sqlite_store *s, struct sqlite_txn *t,
      * the refusal counts only when that was committed. */
     if (row->found && !instant_reached(t->now, row->expires)) {
         t->notify = true;
-        int rc = row_delete(s, op->session);
-        if (rc != SQLITE_OK) {
-            sqlite_fail(s, rc, "end a session", &op->op.error);
-            sqlite_cancel(s);
-            sqlite_op_failed(&op->op);
+        if (!finish(s, t, row_delete(s, op->session), "end a session", &op->op))
             return;
-        }
-        if (sqlite_commit(s, t, &op->op.error) < 0) {
-            sqlite_op_failed(&op->op);
-            return;
-        }
     } else {
         sqlite_cancel(s);
     }
@@ -228,8 +233,7 @@ void sqlite_session_renew(struct store *store, struct store_session_renew *op)
     struct sqlite_store *s = sqlite_of(store);
     struct sqlite_txn t;
     struct row row;
-    tenure_error *err = &op->op.error;
-    if (sqlite_write_begin(s, &t, err) < 0) {
+    if (sqlite_write_begin(s, &t, &op->op.error) < 0) {
         sqlite_op_failed(&op->op);
         return;
     }
@@ -245,16 +249,8 @@ void sqlite_session_renew(struct store *store, struct store_session_renew *op)
         sqlite3_bind_int64(q, 2, instant_add(t.now, row.ttl).ms);
         rc = sqlite_run(s, ST_SESSION_RENEW);
     }
-    if (rc != SQLITE_OK) {
-        sqlite_fail(s, rc, "renew a session", err);
-        sqlite_cancel(s);
-        sqlite_op_failed(&op->op);
+    if (!finish(s, &t, rc, "renew a session", &op->op))
         return;
-    }
-    if (sqlite_commit(s, &t, err) < 0) {
-        sqlite_op_failed(&op->op);
-        return;
-    }
     op->noticed = row.notices != s->notices; /* counted, not cleared: a lost answer loses none */
     s->notices = row.notices;
     store_op_finish(&op->op, 0);
@@ -266,23 +262,13 @@ void sqlite_session_close(struct store *store, struct store_session_close *op)
 {
     struct sqlite_store *s = sqlite_of(store);
     struct sqlite_txn t;
-    tenure_error *err = &op->op.error;
-    if (sqlite_write_begin(s, &t, err) < 0) {
+    if (sqlite_write_begin(s, &t, &op->op.error) < 0) {
         sqlite_op_failed(&op->op);
         return;
     }
     t.notify = true;
-    int rc = row_delete(s, op->session);
-    if (rc != SQLITE_OK) {
-        sqlite_fail(s, rc, "close a session", err);
-        sqlite_cancel(s);
-        sqlite_op_failed(&op->op);
+    if (!finish(s, &t, row_delete(s, op->session), "close a session", &op->op))
         return;
-    }
-    if (sqlite_commit(s, &t, err) < 0) {
-        sqlite_op_failed(&op->op);
-        return;
-    }
     if (op->session == s->session)
         let_go(s); /* after the commit: those who watch us then find us closed, not died */
     lifelines_bury(s->lives, op->session);

@@ -69,16 +69,33 @@ static void fork_a_child_that_stays(int pipe)
         _exit(1);
 }
 
+/* A holder and the handle *ret of somebody else; 0 where a store has but one process. */
+static pid_t meet(void (*then)(int pipe), int *ret_pipe, tenure **ret)
+{
+    if (!is_sqlite)
+        return 0;
+    fresh();
+    pid_t pid = holder(ret_pipe, then);
+    *ret = open_as("b", 0);
+    return pid;
+}
+
+static void part(pid_t pid, int pipe, tenure *other)
+{
+    waitpid(pid, NULL, 0);
+    close(pipe);
+    tenure_close(other);
+}
+
 /* P7: the death of a process frees its claims at kernel speed on its host: far below its ttl. */
 static void the_claims_of_a_killed_process_are_free_at_once(void)
 {
-    if (!is_sqlite)
-        return;
-    fresh();
     int fd;
-    pid_t pid = holder(&fd, nothing);
-    tenure *b = open_as("b", 0);
+    tenure *b;
     tenure_claim *d;
+    pid_t pid = meet(nothing, &fd, &b);
+    if (pid == 0)
+        return;
     tenure_terms terms = TENURE_TERMS_INIT;
     CHECK(pid > 0 && tenure_ask(b, "x", &terms, &d, &err) == 0);
     CHECK(tenure_check(d) == TENURE_WAITING);
@@ -86,21 +103,17 @@ static void the_claims_of_a_killed_process_are_free_at_once(void)
     kill(pid, SIGKILL);
     CHECK(tenure_wait(d, 20000, &err) == 0);
     CHECK(now() - start < TTL / 3);
-    waitpid(pid, NULL, 0);
-    close(fd);
-    tenure_close(b);
+    part(pid, fd, b);
 }
 
 static void a_child_that_survives_its_parent_does_not_keep_the_claims(void)
 {
-    if (!is_sqlite)
-        return;
-    fresh();
     int fd;
-    pid_t pid = holder(&fd, fork_a_child_that_stays);
-    tenure *b = open_as("b", 0);
+    tenure *b;
     tenure_claim *d;
-    pid_t survivor;
+    pid_t pid = meet(fork_a_child_that_stays, &fd, &b), survivor;
+    if (pid == 0)
+        return;
     CHECK(pid > 0 && read(fd, &survivor, sizeof survivor) == sizeof survivor);
     int64_t start = now();
     kill(pid, SIGKILL);
@@ -108,20 +121,17 @@ static void a_child_that_survives_its_parent_does_not_keep_the_claims(void)
     int64_t took = now() - start;
     bool survived = kill(survivor, SIGKILL) == 0;
     CHECK(survived && code == 0 && took < TTL / 3);
-    waitpid(pid, NULL, 0);
-    close(fd);
-    tenure_close(b);
+    part(pid, fd, b);
 }
 
 static void a_stopped_process_loses_its_claims_after_the_ttl_and_knows_when_it_wakes(void)
 {
-    if (!is_sqlite)
-        return;
-    fresh();
     int fd;
-    pid_t pid = holder(&fd, nothing);
-    tenure *b = open_as("b", 0);
+    tenure *b;
     tenure_claim *d;
+    pid_t pid = meet(nothing, &fd, &b);
+    if (pid == 0)
+        return;
     CHECK(pid > 0);
     kill(pid, SIGSTOP);
     int64_t start = now();
@@ -129,9 +139,7 @@ static void a_stopped_process_loses_its_claims_after_the_ttl_and_knows_when_it_w
     CHECK(now() - start >= TTL / 2 && now() - start < 2 * TTL + 1500);
     kill(pid, SIGKILL);
     kill(pid, SIGCONT);
-    waitpid(pid, NULL, 0);
-    close(fd);
-    tenure_close(b);
+    part(pid, fd, b);
 }
 
 int main(int argc, char **argv)

@@ -36,17 +36,22 @@ def test_while_holding_the_command_gets_it_and_its_time_to_clean_up(cli, resourc
     assert resource.overlaps() == []
 
 
+def assert_ends_waiting(cli, waiter, signo):
+    """A signal ends the wait, and nothing is left of it."""
+    cli.wait_for_waiters("job", 1)
+    began = now()
+    waiter.send(signo)
+    assert waiter.wait() == 128 + signo
+    assert now() - began < 1
+    assert cli.waiting("job") == []
+
+
 @pytest.mark.parametrize("signo", SIGNALS, ids=lambda s: s.name)
 @pytest.mark.parametrize("command", [["true"], None], ids=["command", "no-command"])
 def test_while_waiting_it_ends_within_a_second_and_leaves_nothing(cli, signo, command):
     cli.hold("job")
     w = cli.start("lock", "job", *(["--", *command] if command else []))
-    cli.wait_for_waiters("job", 1)
-    began = now()
-    w.send(signo)
-    assert w.wait() == 128 + signo
-    assert now() - began < 1
-    assert cli.waiting("job") == []
+    assert_ends_waiting(cli, w, signo)
 
 
 @pytest.mark.parametrize("signo", SIGNALS, ids=lambda s: s.name)
@@ -54,12 +59,7 @@ def test_a_candidate_that_waits_ends_on_a_signal_too(cli, resource, signo):
     cli.start("lead", "job", "--", *resource.worker("H"))
     resource.wait_for("H")
     w = cli.start("lead", "job", "--", "true")
-    cli.wait_for_waiters("job", 1)
-    began = now()
-    w.send(signo)
-    assert w.wait() == 128 + signo
-    assert now() - began < 1
-    assert cli.waiting("job") == []
+    assert_ends_waiting(cli, w, signo)
 
 
 def test_a_signal_in_the_first_moments_is_obeyed_too(cli, resource):
