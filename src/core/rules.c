@@ -178,15 +178,15 @@ static void grant_next(struct claim *c, struct facts *f, struct effects *fx)
     }
 }
 
-enum settle_depth { SETTLE_HOLDERS, SETTLE_ALL };
-
-static void settle(struct claim *c, struct facts *f, enum settle_depth depth, struct effects *fx)
+/* Takes the dead out of the first `depth` tickets, and serves the queue.  Each ticket that it asks
+ * about costs the store a question, so nobody asks about more than concerns him. */
+static void settle(struct claim *c, struct facts *f, uint32_t depth, struct effects *fx)
 {
     uint32_t count = c->ticket_count;
-    for (uint32_t i = 0; i < c->ticket_count;) {
-        if (!ticket_holds(&c->ticket[i]) && depth == SETTLE_HOLDERS)
-            break;
-        if (!bury(c, f, i, fx))
+    for (uint32_t i = 0; i < depth;) {
+        if (bury(c, f, i, fx))
+            depth--;
+        else
             i++;
     }
     grant_next(c, f, fx);
@@ -294,7 +294,7 @@ enum verdict rules_ask(struct claim *c, struct facts *f, const struct ask *ask,
 {
     assert(claim_check(c));
     effects_clear(fx);
-    settle(c, f, SETTLE_HOLDERS, fx);
+    settle(c, f, claim_holders(c), fx);
     struct ticket *mine = claim_find(c, ask->id);
     if (mine)
         return report(c, mine, f, ret);
@@ -330,9 +330,13 @@ enum verdict rules_look(struct claim *c, struct facts *f, struct ticket_id id, u
 {
     assert(claim_check(c));
     effects_clear(fx);
-    settle(c, f, SETTLE_ALL, fx);
-    assert(claim_check(c));
     struct ticket *mine = claim_find(c, id);
+    /* What is in front of it; a holder, too, looks at all who hold. */
+    uint32_t ahead = mine ? (uint32_t)(mine - c->ticket) + 1 : 0;
+    uint32_t holders = claim_holders(c);
+    settle(c, f, ahead > holders ? ahead : holders, fx);
+    assert(claim_check(c));
+    mine = claim_find(c, id);
     return mine ? report(c, mine, f, ret) : report_gone(c, token, ret);
 }
 
@@ -348,7 +352,7 @@ enum verdict rules_leave(struct claim *c, struct facts *f, struct ticket_id id,
         death_of(mine, f, &ended) != CAUSE_NONE)
         mine = NULL;
     if (!mine) {
-        settle(c, f, SETTLE_HOLDERS, fx);
+        settle(c, f, claim_holders(c), fx);
         return VERDICT_GONE;
     }
     uint32_t at = (uint32_t)(mine - c->ticket);
@@ -358,7 +362,7 @@ enum verdict rules_leave(struct claim *c, struct facts *f, struct ticket_id id,
     if (waited && at < c->ticket_count)
         ring(fx, c->ticket[at].id.session);
     uint32_t left = c->ticket_count;
-    settle(c, f, SETTLE_HOLDERS, fx);
+    settle(c, f, claim_holders(c), fx);
     if (left != c->ticket_count || (!waited && claim_holders(c) != 1))
         ring_first_waiter(c, fx);
     assert(claim_check(c));
@@ -369,7 +373,7 @@ enum verdict rules_serve(struct claim *c, struct facts *f, struct ticket_id id,
                          const struct text *value, struct effects *fx)
 {
     effects_clear(fx);
-    settle(c, f, SETTLE_HOLDERS, fx);
+    settle(c, f, claim_holders(c), fx);
     struct ticket *mine = claim_find(c, id);
     if (!mine || !ticket_holds(mine) || mine->state == TENURE_TICKET_ENDING)
         return VERDICT_GONE;
@@ -389,7 +393,7 @@ enum verdict rules_lease_take(struct claim *c, struct facts *f, const struct ask
 {
     assert(claim_check(c) && ask->id.session == 0);
     effects_clear(fx);
-    settle(c, f, SETTLE_HOLDERS, fx);
+    settle(c, f, claim_holders(c), fx);
     struct ticket *mine = claim_find(c, ask->id);
     if (mine)
         return report(c, mine, f, ret);
@@ -412,7 +416,7 @@ static struct ticket *lease_of(struct claim *c, struct facts *f, uint64_t token,
                                struct effects *fx)
 {
     effects_clear(fx);
-    settle(c, f, SETTLE_HOLDERS, fx);
+    settle(c, f, claim_holders(c), fx);
     struct ticket *t = claim_find_token(c, token);
     return t && t->id.session == 0 ? t : NULL;
 }
@@ -454,7 +458,7 @@ enum verdict rules_end(struct claim *c, struct facts *f, uint64_t token, enum ca
     effects_clear(fx);
     struct ticket *t = claim_find_token(c, token);
     if (!t) {
-        settle(c, f, SETTLE_HOLDERS, fx);
+        settle(c, f, claim_holders(c), fx);
         return VERDICT_GONE;
     }
     struct instant ended;
@@ -465,7 +469,7 @@ enum verdict rules_end(struct claim *c, struct facts *f, uint64_t token, enum ca
     touch(c, f, fx);
     if (dead || t->id.session == 0) {
         end_tenure(c, f, (uint32_t)(t - c->ticket), cause, dead ? ended : f->now, fx);
-        settle(c, f, SETTLE_HOLDERS, fx);
+        settle(c, f, claim_holders(c), fx);
         ring_first_waiter(c, fx);
     } else {
         tell_to_stop(t, f, fx);
@@ -479,7 +483,7 @@ enum verdict rules_transfer(struct claim *c, struct facts *f, struct text to, st
 {
     assert(claim_check(c));
     effects_clear(fx);
-    settle(c, f, SETTLE_ALL, fx);
+    settle(c, f, c->ticket_count, fx);
     *ret = (struct standing){.until = INSTANT_NEVER, .look_at = INSTANT_NEVER};
     if (claim_holders(c) == 0)
         return VERDICT_GONE;
@@ -510,7 +514,7 @@ enum verdict rules_rollback(struct claim *c, struct facts *f, struct text to, st
 {
     assert(claim_check(c));
     effects_clear(fx);
-    settle(c, f, SETTLE_ALL, fx);
+    settle(c, f, c->ticket_count, fx);
     struct ticket *leader = claim_holders(c) > 0 ? &c->ticket[0] : NULL;
     *ret = (struct standing){.until = INSTANT_NEVER, .look_at = INSTANT_NEVER};
     if (leader && leader->state == TENURE_TICKET_SERVING && is_meant(leader, to))
@@ -531,7 +535,7 @@ enum verdict rules_sweep(struct claim *c, struct facts *f, struct effects *fx)
 {
     assert(claim_check(c));
     effects_clear(fx);
-    settle(c, f, SETTLE_ALL, fx);
+    settle(c, f, c->ticket_count, fx);
     assert(claim_check(c));
     return VERDICT_DONE;
 }

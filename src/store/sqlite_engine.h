@@ -34,11 +34,12 @@ enum statement {
     ST_COMMIT,
     ST_ROLLBACK,
     ST_KEEP,
-    ST_META,
-    ST_META_FLOOR,
-    ST_META_CEILING,
+    ST_STORE,
+    ST_STORE_FLOOR,
+    ST_STORE_CEILING,
     ST_FIND, /* and one more for each further key */
     ST_FIND_LAST = ST_FIND + STORE_KEYS_MAX - 1,
+    ST_SEEK,
     ST_INSERT,
     ST_UPDATE,
     ST_DELETE,
@@ -54,9 +55,10 @@ enum statement {
 
 #define GONE_MAX 64 /* dead sessions that one commit forgets; more are met again */
 
-/* Somebody's process that a key of ours watches. */
+/* Somebody's process that a key of ours watches, or watched lately. */
 struct peer {
     uint64_t session;
+    uint64_t left; /* which of those that nobody watches has rested longest */
     uint32_t watches;
     int fd;
 };
@@ -71,7 +73,8 @@ struct hints {
     int epoll;
     int inotify; /* -1: not watching everything */
     struct peer *peer;
-    size_t peers, peers_cap;
+    size_t peers, peers_cap, idle;
+    uint64_t lefts;
     struct watch *watch;
     size_t watches, watches_cap;
     struct hint_queue queue;
@@ -101,6 +104,7 @@ struct sqlite_store {
     uint64_t session;          /* our own, 0: none */
     int64_t notices;           /* of it, that a renewal has told */
     void *buffer[STORE_KEYS_MAX];
+    int64_t row[STORE_KEYS_MAX]; /* of the records that a decision found */
     struct effects fx;
     uint64_t gone[GONE_MAX]; /* found dead in this decision */
     size_t gone_count;

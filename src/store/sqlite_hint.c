@@ -18,8 +18,10 @@
 /* An observer's mark in the gate's page lasts for so long; it is renewed at each `due`. */
 #define OBSERVES_MS (3 * TIMING_NOTICE_MS)
 
-/* Descriptors for sessions that are watched; beyond that the safety net does. */
+/* Descriptors for sessions that are watched; beyond that the safety net does.  One that nobody
+ * watches any more stays for a while: who fights for a name meets the same ones again and again. */
 #define PEERS_MAX 192
+#define PEERS_IDLE_MAX 32
 
 int sqlite_hints_open(struct sqlite_store *s, tenure_error *err)
 {
@@ -38,7 +40,7 @@ void sqlite_hints_close(struct sqlite_store *s)
     struct hints *h = &s->hints;
     for (size_t i = 0; i < h->peers; i++)
         close(h->peer[i].fd);
-    h->peers = h->watches = 0;
+    h->peers = h->watches = h->idle = 0;
     free(h->peer);
     free(h->watch);
     h->peer = NULL;
@@ -91,7 +93,28 @@ static void peer_remove(struct hints *h, struct peer *p)
 {
     unlisten(h, p->fd);
     close(p->fd);
+    if (p->watches == 0)
+        h->idle--;
     *p = h->peer[--h->peers];
+}
+
+static struct peer *peer_oldest_idle(struct hints *h)
+{
+    struct peer *oldest = NULL;
+    for (size_t i = 0; i < h->peers; i++) {
+        struct peer *p = &h->peer[i];
+        if (p->watches == 0 && (!oldest || p->left < oldest->left))
+            oldest = p;
+    }
+    return oldest;
+}
+
+/* Nobody watches it any more. */
+static void peer_rest(struct hints *h, struct peer *p)
+{
+    p->left = ++h->lefts;
+    if (++h->idle > PEERS_IDLE_MAX)
+        peer_remove(h, peer_oldest_idle(h));
 }
 
 static struct peer *peer_add(struct sqlite_store *s, uint64_t session,
@@ -100,6 +123,8 @@ static struct peer *peer_add(struct sqlite_store *s, uint64_t session,
     struct hints *h = &s->hints;
     void *at = h->peer;
     *ret_state = LIFELINE_UNKNOWN;
+    if (h->peers == PEERS_MAX && h->idle > 0)
+        peer_remove(h, peer_oldest_idle(h));
     if (h->peers == PEERS_MAX ||
         !room_for_one_more(&at, h->peers, &h->peers_cap, sizeof *h->peer))
         return NULL;
@@ -113,6 +138,7 @@ static struct peer *peer_add(struct sqlite_store *s, uint64_t session,
         return NULL;
     }
     h->peer[h->peers] = (struct peer){.session = session, .fd = fd};
+    h->idle++; /* until it is watched */
     return &h->peer[h->peers++];
 }
 
@@ -131,14 +157,12 @@ static void watch_add(struct sqlite_store *s, uint64_t key_hash, uint64_t sessio
             hint_queue_add(&h->queue, key_hash); /* it ended since the caller looked */
         return;
     }
-    if (!room_for_one_more(&at, h->watches, &h->watches_cap, sizeof *h->watch)) {
-        if (p->watches == 0)
-            peer_remove(h, p);
+    if (!room_for_one_more(&at, h->watches, &h->watches_cap, sizeof *h->watch))
         return;
-    }
     h->watch = at;
     h->watch[h->watches++] = (struct watch){.key_hash = key_hash, .session = session};
-    p->watches++;
+    if (p->watches++ == 0)
+        h->idle--;
 }
 
 void sqlite_watch_sessions(struct store *store, const char *key, const uint64_t *session,
@@ -160,7 +184,7 @@ void sqlite_watch_sessions(struct store *store, const char *key, const uint64_t 
         }
         struct peer *p = peer_find(h, w.session);
         if (p && --p->watches == 0)
-            peer_remove(h, p);
+            peer_rest(h, p);
     }
     h->watches = kept;
 }

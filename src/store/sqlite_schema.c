@@ -12,41 +12,56 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 0x74656e75 /* "tenu" */
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 #define BOOT_ID_BYTES 36
 
+/* Whatever changes often is in one table, so that in a small store it is on one page: a commit then
+ * writes one page to the log, and a process whose pages are out of date reads one again.  A row is
+ *   id < 0   a name: its key and its record; the id is made of the key's hash (sqlite_item_id())
+ *   id = 0   the store: the highest token given out, the reserve's end, the clock's last reading
+ *   id > 0   a session
+ * The views are for people. */
 static const char schema[] =
-    "CREATE TABLE meta(one INTEGER PRIMARY KEY, id BLOB NOT NULL, floor INTEGER NOT NULL,"
-    " ceiling INTEGER NOT NULL, domain TEXT NOT NULL, base INTEGER NOT NULL,"
-    " last INTEGER NOT NULL);"
-    "CREATE TABLE record(key TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE session(id INTEGER PRIMARY KEY, ttl INTEGER NOT NULL,"
-    " expires INTEGER NOT NULL, noticed INTEGER NOT NULL);";
+    "CREATE TABLE item(id INTEGER PRIMARY KEY, key TEXT, bytes BLOB,"
+    " ttl INTEGER, expires INTEGER, noticed INTEGER,"
+    " floor INTEGER, ceiling INTEGER, last INTEGER);"
+    "CREATE UNIQUE INDEX item_key ON item(key) WHERE key IS NOT NULL;"
+    "INSERT INTO item(id, floor, ceiling, last) VALUES(0, 0, 0, 0);"
+    "CREATE VIEW record AS SELECT key, bytes FROM item WHERE id < 0;"
+    "CREATE VIEW session AS SELECT id, ttl, expires, noticed FROM item WHERE id > 0;"
+    "CREATE TABLE meta(one INTEGER PRIMARY KEY, id BLOB NOT NULL, domain TEXT NOT NULL,"
+    " base INTEGER NOT NULL);";
+
+/* Of each byte that a commit writes, the disk sees a page; larger records go on overflow pages. */
+#define PAGE_BYTES 2048
 
 static const char *const sql[ST_COUNT] = {
     [ST_READ] = "BEGIN",
     [ST_WRITE] = "BEGIN IMMEDIATE",
     [ST_COMMIT] = "COMMIT",
     [ST_ROLLBACK] = "ROLLBACK",
-    [ST_KEEP] = "SELECT one FROM meta",
-    [ST_META] = "SELECT floor, ceiling FROM meta WHERE one = 1",
-    [ST_META_FLOOR] = "UPDATE meta SET floor = ?1, last = ?2 WHERE one = 1",
-    [ST_META_CEILING] = "UPDATE meta SET floor = ?1, ceiling = ?2, last = ?3 WHERE one = 1",
-    [ST_FIND] = "SELECT bytes FROM record WHERE key = ?1",
-    [ST_FIND + 1] = "SELECT bytes FROM record WHERE key = ?1",
-    [ST_FIND + 2] = "SELECT bytes FROM record WHERE key = ?1",
-    [ST_FIND + 3] = "SELECT bytes FROM record WHERE key = ?1",
-    [ST_INSERT] = "INSERT INTO record(key, bytes) VALUES(?1, ?2)",
-    [ST_UPDATE] = "UPDATE record SET bytes = ?2 WHERE key = ?1",
-    [ST_DELETE] = "DELETE FROM record WHERE key = ?1",
-    [ST_SCAN] = ("SELECT key, bytes FROM record"
+    [ST_KEEP] = "SELECT rowid FROM sqlite_schema", /* of the page that is always there */
+    [ST_STORE] = "SELECT floor, ceiling FROM item WHERE id = 0",
+    [ST_STORE_FLOOR] = "UPDATE item SET floor = ?1, last = ?2 WHERE id = 0",
+    [ST_STORE_CEILING] = "UPDATE item SET floor = ?1, ceiling = ?2, last = ?3 WHERE id = 0",
+    [ST_FIND] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND + 1] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND + 2] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND + 3] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_SEEK] = "SELECT id FROM item WHERE key = ?1",
+    [ST_INSERT] = ("INSERT INTO item(id, key, bytes) VALUES("
+                   "CASE WHEN EXISTS(SELECT 1 FROM item WHERE id = ?1)"
+                   " THEN (SELECT min(id) - 1 FROM item) ELSE ?1 END, ?2, ?3)"),
+    [ST_UPDATE] = "UPDATE item SET bytes = ?2 WHERE id = ?1",
+    [ST_DELETE] = "DELETE FROM item WHERE id = ?1",
+    [ST_SCAN] = ("SELECT key, bytes FROM item"
                  " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key"),
-    [ST_SESSION] = "SELECT expires, ttl, noticed FROM session WHERE id = ?1",
-    [ST_SESSION_INSERT] = "INSERT INTO session(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, 0)",
-    [ST_SESSION_RENEW] = "UPDATE session SET expires = ?2 WHERE id = ?1",
-    [ST_SESSION_NOTICE] = "UPDATE session SET noticed = noticed + 1 WHERE id = ?1",
-    [ST_SESSION_DELETE] = "DELETE FROM session WHERE id = ?1",
-    [ST_SESSION_PURGE] = "DELETE FROM session WHERE expires < ?1",
+    [ST_SESSION] = "SELECT expires, ttl, noticed FROM item WHERE id = ?1 AND id > 0",
+    [ST_SESSION_INSERT] = "INSERT INTO item(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, 0)",
+    [ST_SESSION_RENEW] = "UPDATE item SET expires = ?2 WHERE id = ?1 AND id > 0",
+    [ST_SESSION_NOTICE] = "UPDATE item SET noticed = noticed + 1 WHERE id = ?1 AND id > 0",
+    [ST_SESSION_DELETE] = "DELETE FROM item WHERE id = ?1 AND id > 0",
+    [ST_SESSION_PURGE] = "DELETE FROM item WHERE id > 0 AND expires < ?1",
 };
 _Static_assert(STORE_KEYS_MAX == 4, "there is a statement for each key");
 
@@ -168,6 +183,14 @@ static int query_int(struct sqlite_store *s, const char *text, int64_t *ret, ten
     return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, "read", err);
 }
 
+/* What a new database has to be told before anything is written to it. */
+static int shape_file(struct sqlite_store *s, tenure_error *err)
+{
+    char text[64];
+    snprintf(text, sizeof text, "PRAGMA page_size = %d", PAGE_BYTES);
+    return exec(s, text, "configure", err);
+}
+
 static int use_log(struct sqlite_store *s, tenure_error *err)
 {
     sqlite3_stmt *q = NULL;
@@ -202,7 +225,7 @@ static int create_schema(struct sqlite_store *s, tenure_error *err)
         snprintf(hex + 2 * i, 3, "%02x", id[i]);
     int n = snprintf(text, sizeof text,
                      "BEGIN IMMEDIATE; %s"
-                     "INSERT INTO meta VALUES(1, x'%s', 0, 0, '', 0, 0);"
+                     "INSERT INTO meta VALUES(1, x'%s', '', 0);"
                      "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
                      schema, hex, APPLICATION_ID, SCHEMA_VERSION);
     if (n < 0 || (size_t)n >= sizeof text)
@@ -261,8 +284,8 @@ static int load_meta(struct sqlite_store *s, struct meta *m, tenure_error *err)
 {
     sqlite3_stmt *q = NULL;
     int rc = sqlite3_prepare_v2(s->db,
-                                "SELECT id, floor, ceiling, domain, base, last FROM meta"
-                                " WHERE one = 1", -1, &q, NULL);
+                                "SELECT meta.id, floor, ceiling, domain, base, last"
+                                " FROM meta, item WHERE one = 1 AND item.id = 0", -1, &q, NULL);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "read", err);
     bool fine = sqlite3_step(q) == SQLITE_ROW && sqlite3_column_bytes(q, 0) == sizeof m->id;
@@ -315,11 +338,11 @@ static int mirror(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, tenu
 
 static int write_ceiling(struct sqlite_store *s, const struct meta *m)
 {
-    sqlite3_stmt *q = s->st[ST_META_CEILING];
+    sqlite3_stmt *q = s->st[ST_STORE_CEILING];
     sqlite3_bind_int64(q, 1, (sqlite3_int64)m->floor);
     sqlite3_bind_int64(q, 2, (sqlite3_int64)m->ceiling);
     sqlite3_bind_int64(q, 3, sqlite_now(s).ms);
-    return sqlite_run(s, ST_META_CEILING);
+    return sqlite_run(s, ST_STORE_CEILING);
 }
 
 int sqlite_reserve(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, tenure_error *err)
@@ -337,21 +360,19 @@ int sqlite_reserve(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, ten
 static int write_meta(struct sqlite_store *s, const struct meta *m)
 {
     sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(s->db,
-                                "UPDATE meta SET floor = ?1, ceiling = ?2, domain = ?3,"
-                                " base = ?4, last = ?5 WHERE one = 1", -1, &q, NULL);
+    int rc = sqlite3_prepare_v2(s->db, "UPDATE meta SET domain = ?1, base = ?2 WHERE one = 1", -1,
+                                &q, NULL);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, (sqlite3_int64)m->floor);
-    sqlite3_bind_int64(q, 2, (sqlite3_int64)m->ceiling);
-    sqlite3_bind_text(q, 3, m->domain, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 4, m->base);
-    sqlite3_bind_int64(q, 5, m->last);
+    sqlite3_bind_text(q, 1, m->domain, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(q, 2, m->base);
     sqlite3_step(q);
     rc = sqlite3_finalize(q);
+    if (rc == SQLITE_OK)
+        rc = write_ceiling(s, m);
     if (rc != SQLITE_OK || !m->ends_all)
         return rc;
-    return sqlite3_exec(s->db, "DELETE FROM session", NULL, NULL, NULL);
+    return sqlite3_exec(s->db, "DELETE FROM item WHERE id > 0", NULL, NULL, NULL);
 }
 
 /* The database is the one that the gate knows, and not older. */
@@ -454,6 +475,8 @@ int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *rais
         code = connect(s, err);
     if (code == 0)
         code = identify(s, &fresh, err);
+    if (code == 0 && fresh)
+        code = shape_file(s, err);
     if (code == 0)
         code = use_log(s, err);
     if (code == 0 && fresh)

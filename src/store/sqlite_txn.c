@@ -84,9 +84,9 @@ static void keep_snapshot(struct sqlite_store *s)
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 
-static int meta_read(struct sqlite_store *s, struct sqlite_txn *t)
+static int store_read_row(struct sqlite_store *s, struct sqlite_txn *t)
 {
-    sqlite3_stmt *q = s->st[ST_META];
+    sqlite3_stmt *q = s->st[ST_STORE];
     int rc = sqlite3_step(q);
     if (rc == SQLITE_ROW) {
         t->floor = (uint64_t)sqlite3_column_int64(q, 0);
@@ -105,7 +105,7 @@ int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error
         sqlite_drop_snapshot(s); /* it is old */
     int rc = sqlite_run(s, ST_READ);
     if (rc == SQLITE_OK)
-        rc = meta_read(s, t);
+        rc = store_read_row(s, t);
     if (rc != SQLITE_OK) {
         sqlite_read_end(s);
         return sqlite_fail(s, rc, "read", err);
@@ -170,7 +170,7 @@ static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err
         rc = sqlite_run(s, ST_WRITE);
     }
     if (rc == SQLITE_OK)
-        rc = meta_read(s, t);
+        rc = store_read_row(s, t);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "write", err);
     return check_age(s, t, err);
@@ -213,10 +213,10 @@ void sqlite_cancel(struct sqlite_store *s)
 
 static int floor_write(struct sqlite_store *s, const struct sqlite_txn *t)
 {
-    sqlite3_stmt *q = s->st[ST_META_FLOOR];
+    sqlite3_stmt *q = s->st[ST_STORE_FLOOR];
     sqlite3_bind_int64(q, 1, (sqlite3_int64)t->floor);
     sqlite3_bind_int64(q, 2, t->now.ms);
-    return sqlite_run(s, ST_META_FLOOR);
+    return sqlite_run(s, ST_STORE_FLOOR);
 }
 
 /* Copies the log back when it has grown by enough since the last time.  Inside the gate: never two

@@ -6,6 +6,45 @@
 #include "core/name.h"
 #include "os/point.h"
 
+/* ---- finding -------------------------------------------------------------------------------- */
+
+/* Where the record of a key is, unless another key's hash is the same. */
+static int64_t row_of(const char *key)
+{
+    return -(int64_t)(store_key_hash(key) >> 2) - 1;
+}
+
+static int step_find(sqlite3_stmt *q, int64_t row, const char *key)
+{
+    sqlite3_bind_int64(q, 1, row);
+    sqlite3_bind_text(q, 2, key, -1, SQLITE_STATIC);
+    return sqlite3_step(q);
+}
+
+/* Finds record i of the decision; its statement stays open as long as the bytes are borrowed. */
+static int find(struct sqlite_store *s, int i, struct store_record *ret)
+{
+    sqlite3_stmt *q = s->st[ST_FIND + i], *seek = s->st[ST_SEEK];
+    s->row[i] = row_of(ret->key);
+    int rc = step_find(q, s->row[i], ret->key);
+    if (rc == SQLITE_DONE) { /* not where it should be: the index knows */
+        sqlite3_bind_text(seek, 1, ret->key, -1, SQLITE_STATIC);
+        bool found = sqlite3_step(seek) == SQLITE_ROW;
+        if (found)
+            s->row[i] = sqlite3_column_int64(seek, 0);
+        rc = sqlite3_reset(seek);
+        sqlite3_reset(q);
+        if (rc != SQLITE_OK || !found)
+            return rc;
+        rc = step_find(q, s->row[i], ret->key);
+    }
+    if (rc == SQLITE_ROW) {
+        ret->bytes = sqlite3_column_blob(q, 0);
+        ret->len = (size_t)sqlite3_column_bytes(q, 0);
+    }
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 /* ---- one decision --------------------------------------------------------------------------- */
 
 /* Runs decide on what the transaction sees.  Returns its verdict, or a negative code with *err.
@@ -29,17 +68,9 @@ static int decide(struct sqlite_store *s, struct store_update *op, struct sqlite
     view->fx = &s->fx;
     int rc = SQLITE_OK;
     for (int i = 0; i < op->count && rc == SQLITE_OK; i++) {
-        sqlite3_stmt *q = s->st[ST_FIND + i];
         view->in[i] = (struct store_record){.key = op->key[i]};
         view->out[i] = (struct store_write){.what = STORE_KEEP, .bytes = s->buffer[i]};
-        sqlite3_bind_text(q, 1, op->key[i], -1, SQLITE_STATIC);
-        rc = sqlite3_step(q);
-        if (rc == SQLITE_ROW) {
-            view->in[i].bytes = sqlite3_column_blob(q, 0);
-            view->in[i].len = (size_t)sqlite3_column_bytes(q, 0);
-        }
-        if (rc == SQLITE_ROW || rc == SQLITE_DONE)
-            rc = SQLITE_OK;
+        rc = find(s, i, &view->in[i]);
     }
     int verdict = rc == SQLITE_OK ? op->decide(op->arg, view) : 0;
     for (int i = 0; i < op->count; i++)
@@ -64,13 +95,16 @@ static bool writes(const struct store_view *view)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static int put(struct sqlite_store *s, const struct store_record *in,
+static int put(struct sqlite_store *s, int64_t row, const struct store_record *in,
                const struct store_write *out)
 {
     enum statement id = in->bytes ? ST_UPDATE : ST_INSERT;
     sqlite3_stmt *q = s->st[id];
-    sqlite3_bind_text(q, 1, in->key, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(q, 2, out->bytes, (int)out->len, SQLITE_STATIC);
+    int at = 1;
+    sqlite3_bind_int64(q, at++, row);
+    if (id == ST_INSERT)
+        sqlite3_bind_text(q, at++, in->key, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(q, at, out->bytes, (int)out->len, SQLITE_STATIC);
     return sqlite_run(s, id);
 }
 
@@ -80,9 +114,9 @@ static int write_out(struct sqlite_store *s, struct store_view *view, struct sql
     for (int i = 0; i < view->count && rc == SQLITE_OK; i++) {
         const struct store_record *in = &view->in[i];
         if (view->out[i].what == STORE_PUT) {
-            rc = put(s, in, &view->out[i]);
+            rc = put(s, s->row[i], in, &view->out[i]);
         } else if (view->out[i].what == STORE_DELETE && in->bytes) {
-            sqlite3_bind_text(s->st[ST_DELETE], 1, in->key, -1, SQLITE_STATIC);
+            sqlite3_bind_int64(s->st[ST_DELETE], 1, s->row[i]);
             rc = sqlite_run(s, ST_DELETE);
         }
     }

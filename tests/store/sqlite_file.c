@@ -166,9 +166,9 @@ static void a_newer_schema_is_refused_with_both_versions(void)
 {
     fresh();
     shut(open_store());
-    CHECK(meddle("PRAGMA user_version = 2") == SQLITE_OK);
+    CHECK(meddle("PRAGMA user_version = 3") == SQLITE_OK);
     CHECK(open_code() == TENURE_FOREIGN);
-    CHECK(strstr(err.text, "version 2") && strstr(err.text, "version 1"));
+    CHECK(strstr(err.text, "version 3") && strstr(err.text, "version 2"));
 }
 
 static void a_damaged_store_is_refused(void)
@@ -177,6 +177,34 @@ static void a_damaged_store_is_refused(void)
     shut(open_store());
     CHECK(meddle("DELETE FROM meta") == SQLITE_OK);
     CHECK(open_code() == TENURE_CORRUPT && strstr(err.text, path));
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* Moves the row of one name to where that of another has to be. */
+static bool displace(const char *name, const char *from)
+{
+    char text[128];
+    snprintf(text, sizeof text, "UPDATE item SET id = %lld WHERE key = '%s'",
+             -(long long)(store_key_hash(from) >> 2) - 1, name);
+    return meddle(text) == SQLITE_OK;
+}
+
+static void two_names_with_one_hash_keep_a_record_each(void)
+{
+    fresh();
+    struct store *s = open_store();
+    CHECK(update(s, "a", add_one, NULL) == 1 && update(s, "b", add_one, NULL) == 1);
+    shut(s);
+    CHECK(meddle("UPDATE item SET id = -5 WHERE key = 'a'") == SQLITE_OK && displace("b", "a"));
+    s = open_store();
+    CHECK(update(s, "a", add_one, NULL) == 2 && update(s, "b", add_one, NULL) == 2);
+    shut(s);
+    CHECK(displace("b", "new"));
+    s = open_store();
+    CHECK(update(s, "new", add_one, NULL) == 1 && update(s, "b", add_one, NULL) == 3);
+    CHECK(update(s, "new", add_one, NULL) == 2 && update(s, "a", add_one, NULL) == 3);
+    shut(s);
 }
 
 /* ---- going back in time --------------------------------------------------------------------- */
@@ -344,7 +372,8 @@ static void after_a_reboot_tokens_jump_sessions_are_gone_and_the_clock_goes_on(v
     shut(s);
     /* Another machine run, whose boot clock was a year ahead of ours. */
     CHECK(meddle("UPDATE meta SET domain = '00000000-0000-0000-0000-000000000000',"
-                 " base = base + 31536000000, last = last + 31536000000") == SQLITE_OK);
+                 " base = base + 31536000000;"
+                 "UPDATE item SET last = last + 31536000000 WHERE id = 0") == SQLITE_OK);
     s = open_store();
     second.session = id;
     CHECK(update(s, "a", ask_liveness, &second) == 0 && second.answer == LIVE_GONE);
@@ -525,6 +554,7 @@ int main(void)
         TAP(what_is_made_is_private_and_later_files_follow_the_database),
         TAP(the_file_of_another_application_is_refused_and_not_touched),
         TAP(a_newer_schema_is_refused_with_both_versions), TAP(a_damaged_store_is_refused),
+        TAP(two_names_with_one_hash_keep_a_record_each),
         TAP(a_restored_copy_is_refused_until_its_tokens_are_raised),
         TAP(raising_goes_above_what_it_is_told),
         TAP(tokens_are_not_raised_while_somebody_may_hold_one),
