@@ -1,6 +1,7 @@
 /* cli/store.c - tenure store init|check|upgrade. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
@@ -49,25 +50,59 @@ static int check(tenure *t)
     return EXIT_FINE;
 }
 
+/* The URL of a store that is made for a group; NULL, and it was said what is wrong. */
+static char *url_of_group(const struct invocation *inv)
+{
+    char *url;
+    const char *store = option_text(inv, OPT_STORE, getenv("TENURE_STORE"));
+    if (store && !*store)
+        store = NULL;
+    if (!store || strncmp(store, "sqlite:", 7) != 0) {
+        say_error("--group %s: name the store with --store sqlite:PATH; %s",
+                  option_text(inv, OPT_GROUP, NULL),
+                  store ? "others have rules of their own" : "the default store is one user's");
+        return NULL;
+    }
+    if (asprintf(&url, "%s%sgroup=%s", store, strchr(store, '?') ? "&" : "?",
+                 option_text(inv, OPT_GROUP, NULL)) >= 0)
+        return url;
+    say_error("out of memory");
+    return NULL;
+}
+
+static int init(const struct invocation *inv)
+{
+    const tenure_options opt = TENURE_OPTIONS_INIT;
+    char *url = NULL;
+    tenure *t;
+    tenure_error err;
+    if (option_given(inv, OPT_GROUP) && (url = url_of_group(inv)) == NULL)
+        return EXIT_USAGE;
+    int code = tenure_open(url ? url : option_text(inv, OPT_STORE, NULL), &opt, &t, &err);
+    free(url);
+    if (code < 0)
+        return client_fail(&err);
+    printf("%s\n", tenure_where(t)); /* to open it was to create or migrate it */
+    tenure_close(t);
+    return output_finish(EXIT_FINE);
+}
+
 int command_store(struct invocation *inv)
 {
     tenure *t;
     tenure_error err;
+    if (strcmp(inv->command->verb, "check") != 0)
+        return init(inv);
     if (option_given(inv, OPT_RAISE_TO)) {
         uint64_t above = inv->value[OPT_RAISE_TO].token;
         if (tenure_raise(option_text(inv, OPT_STORE, NULL), above, &err) < 0)
             return client_fail(&err);
         say_change("tokens go on above %" PRIu64, above);
     }
-    const tenure_options opt = TENURE_OPTIONS_INIT;
-    bool checks = strcmp(inv->command->verb, "check") == 0;
-    int code = client_open(inv, checks ? NULL : &opt, &t);
+    int code = client_open(inv, NULL, &t);
     if (code != EXIT_FINE)
         return code;
-    if (checks)
-        code = check(t);
-    else
-        printf("%s\n", tenure_where(t)); /* to open it was to create or migrate it */
+    code = check(t);
     tenure_close(t);
     return output_finish(code);
 }

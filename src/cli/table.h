@@ -42,6 +42,7 @@ enum option_id {
     OPT_TO,
     OPT_RAISE_TO,
     OPT_NAME,
+    OPT_GROUP,
     OPT_TABLE,
     OPT_STRICT,
     OPTION_COUNT,

@@ -207,14 +207,25 @@ static const struct exit_note store_exits[] = {
 
 static const struct option store_options[] = {OPTION_STORE, {0}};
 
+static const struct option store_init_options[] = {
+    {.id = OPT_GROUP, .kind = VALUE_WORD, .name = "group", .metavar = "GROUP",
+     .help = "Make a SQLite store that all members of GROUP may use, in a directory of the "
+             "group's, which is made too; or give it the one that is there."},
+    OPTION_STORE,
+    {0},
+};
+
 const struct command command_row_store_init = {
     .name = "store",
     .verb = "init",
     .summary = "Create a store",
     .about = "Creates the store where it does not exist yet, and checks it where it does. A "
-             "SQLite store is also created by its first use.",
-    .examples = "tenure store init --store sqlite:/var/lib/app/tenure.db\n",
-    .options = store_options,
+             "SQLite store is also created by its first use, for its user alone; with --group, for "
+             "all users of a group.",
+    .examples = "tenure store init --store sqlite:/var/lib/app/tenure.db\n"
+                "# shared by the users of a group, as root\n"
+                "tenure store init --group billing --store sqlite:/var/lib/billing/tenure.db\n",
+    .options = store_init_options,
     .exits = store_exits,
     .run = command_store,
 };

@@ -90,8 +90,8 @@ struct ask {
 enum verdict rules_ask(struct claim *c, struct facts *f, const struct ask *ask,
                        struct effects *fx, struct standing *ret);
 
-/* Reports where a ticket stands after settling those who hold and who is in front of it.  `token` (0 when it was never
- * granted) lets a GONE ticket find out why.  HELD, WAITING, GONE. */
+/* Reports where a ticket stands after settling those who hold and who is in front of it.  `token`
+ * (0 when it was never granted) lets a GONE ticket find out why.  HELD, WAITING, GONE. */
 enum verdict rules_look(struct claim *c, struct facts *f, struct ticket_id id, uint64_t token,
                         struct effects *fx, struct standing *ret);
 

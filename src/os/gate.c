@@ -76,30 +76,14 @@ static void unlock(int fd, off_t byte)
     assert(n == 0);
 }
 
-/* A file that we made gets the mode and owner of its model, whatever the umask says. */
-static int adopt(int fd, const struct stat *model)
-{
-    mode_t mode = model ? model->st_mode & 0666 : 0600;
-    if (fchmod(fd, mode) != 0)
-        return errno;
-    if (model && geteuid() == 0 && fchown(fd, model->st_uid, model->st_gid) != 0)
-        return errno;
-    return 0;
-}
-
-static int open_file(const char *path, const struct stat *model, int *ret)
+static int open_file(const char *path, const struct rights *rights, int *ret)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT) {
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0 && errno == EEXIST)
-            return open_file(path, model, ret); /* somebody else was faster */
-        int e = fd < 0 ? errno : adopt(fd, model);
-        if (e != 0) {
-            if (fd >= 0)
-                close(fd);
+        int e = rights_make_file(path, rights);
+        if (e != 0 && e != EEXIST) /* somebody else was faster */
             return e;
-        }
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     }
     if (fd < 0)
         return errno;
@@ -163,7 +147,7 @@ static int take_slot(struct gate *g, tenure_error *err)
     return fail(err, TENURE_BUSY, "%s has %d users: no more can open it", g->path, GATE_SLOTS);
 }
 
-int gate_open(const char *path, const struct stat *model, struct gate **ret, tenure_error *err)
+int gate_open(const char *path, const struct rights *rights, struct gate **ret, tenure_error *err)
 {
     size_t len = strlen(path) + 1;
     struct gate *g = calloc(1, sizeof *g + len);
@@ -173,7 +157,7 @@ int gate_open(const char *path, const struct stat *model, struct gate **ret, ten
     g->pid = getpid();
     if (prctl(PR_GET_NAME, g->comm) != 0)
         g->comm[0] = '\0';
-    int e = open_file(path, model, &g->fd);
+    int e = open_file(path, rights, &g->fd);
     if (e != 0) {
         free(g);
         if (e == EACCES && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)

@@ -26,11 +26,11 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <tenure/error.h>
 
 #include "core/time.h"
 #include "os/clock.h"
+#include "os/rights.h"
 
 #define GATE_PAGE_BYTES 4096
 #define GATE_SLOTS 65536 /* handles that may have one gate open at once */
@@ -66,10 +66,10 @@ struct gate_page {
 
 struct gate;
 
-/* Opens the gate file, or makes it with the mode and (for root) the owner of `model`; NULL: mode
- * 0600.  Not entered yet.  Errors: TENURE_DENIED, TENURE_READ_ONLY, TENURE_NO_SPACE,
- * TENURE_UNREACHABLE (no such directory), TENURE_FOREIGN (another file, or a newer version). */
-int gate_open(const char *path, const struct stat *model, struct gate **ret, tenure_error *err);
+/* Opens the gate file, or makes it with these rights.  Not entered yet.  Errors: TENURE_DENIED,
+ * TENURE_READ_ONLY, TENURE_NO_SPACE, TENURE_UNREACHABLE (no such directory), TENURE_FOREIGN
+ * (another file, or a newer version). */
+int gate_open(const char *path, const struct rights *rights, struct gate **ret, tenure_error *err);
 
 /* Leaves the gate if need be and closes it.  Returns NULL; NULL is fine. */
 struct gate *gate_close(struct gate *g);

@@ -24,9 +24,7 @@ struct end {
 
 struct lifelines {
     int dir;
-    mode_t mode; /* of our FIFO */
-    uid_t uid;   /* for root, who works on behalf of the store's owner */
-    gid_t gid;
+    struct rights rights; /* of our FIFO */
     uint64_t own;
     int own_fd;
     uint64_t tick;
@@ -41,37 +39,18 @@ static void name_of(uint64_t id, char buf[NAME_BYTES])
 
 /* ---- the directory -------------------------------------------------------------------------- */
 
-/* Who may read and write the store may enter the directory and make files in it. */
-static mode_t dir_mode(mode_t file)
-{
-    mode_t reads = file & 0444;
-    return (file & 0666) | (reads >> 2);
-}
-
-static int make_dir(const char *dir, const struct stat *model)
-{
-    if (mkdir(dir, 0700) != 0)
-        return errno == EEXIST ? 0 : errno;
-    if (chmod(dir, dir_mode(model->st_mode)) != 0)
-        return errno;
-    if (geteuid() == 0 && chown(dir, model->st_uid, model->st_gid) != 0)
-        return errno;
-    return 0;
-}
-
-int lifelines_open(const char *dir, const struct stat *model, struct lifelines **ret,
+int lifelines_open(const char *dir, const struct rights *file, struct lifelines **ret,
                    tenure_error *err)
 {
-    int e = make_dir(dir, model);
-    if (e != 0)
+    const struct rights rights = rights_of_directory(file);
+    int e = access(dir, F_OK) == 0 ? EEXIST : rights_make_directory(dir, &rights);
+    if (e != 0 && e != EEXIST)
         return fail_errno(err, e, "the directory %s cannot be made", dir);
     struct lifelines *l = calloc(1, sizeof *l);
     if (!l)
         return fail(err, TENURE_NO_MEMORY, "out of memory");
     l->own_fd = -1;
-    l->mode = model->st_mode & 0666;
-    l->uid = model->st_uid;
-    l->gid = model->st_gid;
+    l->rights = *file;
     l->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (l->dir < 0) {
         e = errno;
@@ -155,10 +134,8 @@ static int make_fifo(struct lifelines *l, const char *name, int *ret)
         return errno;
     int fd = openat(l->dir, name, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     int e = fd < 0 ? errno : 0;
-    if (e == 0 && fchmod(fd, l->mode) != 0)
-        e = errno;
-    if (e == 0 && geteuid() == 0 && fchown(fd, l->uid, l->gid) != 0)
-        e = errno;
+    if (e == 0)
+        e = rights_give_open(fd, &l->rights);
     if (e != 0) {
         if (fd >= 0)
             close(fd);

@@ -22,8 +22,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <tenure/error.h>
+
+#include "os/rights.h"
 
 #define LIFELINES_CACHED 64 /* descriptors of others that are kept open */
 
@@ -35,10 +36,10 @@ enum lifeline_state {
 
 struct lifelines;
 
-/* Opens the directory, or makes it with the mode and (for root) the owner that suit the file
- * `model`.  The path is copied.  Errors: TENURE_DENIED, TENURE_READ_ONLY, TENURE_NO_SPACE,
- * TENURE_NO_MEMORY, TENURE_UNREACHABLE. */
-int lifelines_open(const char *dir, const struct stat *model, struct lifelines **ret,
+/* Opens the directory, or makes it; `file` are the rights of the FIFOs in it, and those of the
+ * directory follow from them.  The path is copied.  Errors: TENURE_DENIED,
+ * TENURE_READ_ONLY, TENURE_NO_SPACE, TENURE_NO_MEMORY, TENURE_UNREACHABLE. */
+int lifelines_open(const char *dir, const struct rights *file, struct lifelines **ret,
                    tenure_error *err);
 
 /* Closes all; our own FIFO stays, and says from now on that its owner has ended.  Returns NULL;

@@ -82,18 +82,31 @@ static int resolve(struct text body, char *ret, tenure_error *err)
     return 0;
 }
 
-static int read_options(struct text query, bool *ret_any, tenure_error *err)
+/* What a URL may say behind its "?". */
+struct choices {
+    bool any_place;
+    bool has_group;
+    gid_t group;
+};
+
+static int read_options(struct text query, struct choices *ret, tenure_error *err)
 {
     struct text key, value;
-    while (url_option_next(&query, &key, &value)) {
-        if (!text_equal(key, text_of("fs")) || !text_equal(value, text_of("any")))
-            return fail(err, TENURE_INVALID, "unknown option \"%.*s=%.*s\" of a sqlite: URL; "
-                                             "known is fs=any",
+    int code = 0;
+    while (code == 0 && url_option_next(&query, &key, &value)) {
+        if (text_equal(key, text_of("fs")) && text_equal(value, text_of("any"))) {
+            ret->any_place = true;
+        } else if (text_equal(key, text_of("group"))) {
+            ret->has_group = true;
+            code = sqlite_group_find(value, &ret->group, err);
+        } else {
+            code = fail(err, TENURE_INVALID, "unknown option \"%.*s=%.*s\" of a sqlite: URL; "
+                                             "known are fs=any and group=GROUP",
                         (int)(key.len > 60 ? 60 : key.len), key.at ? key.at : "",
                         (int)(value.len > 60 ? 60 : value.len), value.at ? value.at : "");
-        *ret_any = true;
+        }
     }
-    return 0;
+    return code;
 }
 
 /* ---- closing -------------------------------------------------------------------------------- */
@@ -162,17 +175,20 @@ static const struct store_ops sqlite_ops = {
     .url = sqlite_url,
 };
 
-static int allocate(const char *path, bool any_place, struct sqlite_store **ret,
+static int allocate(const char *path, const struct choices *choices, struct sqlite_store **ret,
                     tenure_error *err)
 {
     struct sqlite_store *s = calloc(1, sizeof *s);
     if (!s)
         return fail(err, TENURE_NO_MEMORY, "out of memory");
     s->store.ops = &sqlite_ops;
-    s->any_place = any_place;
+    s->any_place = choices->any_place;
+    s->has_group = choices->has_group;
+    s->group = choices->group;
     s->hints.epoll = s->hints.inotify = -1;
     s->path = strdup(path);
-    bool fine = s->path && asprintf(&s->url, "sqlite:%s%s", path, any_place ? "?fs=any" : "") >= 0;
+    const char *query = s->any_place ? "?fs=any" : "";
+    bool fine = s->path && asprintf(&s->url, "sqlite:%s%s", path, query) >= 0;
     if (!fine)
         s->url = NULL; /* asprintf() leaves it undefined */
     for (int i = 0; i < STORE_KEYS_MAX; i++) {
@@ -196,18 +212,18 @@ static int check_directory(const char *path, bool any, tenure_error *err)
     return place_check(len == 0 ? "/" : dir, any, NULL, err);
 }
 
-/* The companions take after the database, or are private as a new one will be. */
+/* The companions take after the database, or are as a new one will be. */
 static int open_gate(struct sqlite_store *s, bool create, tenure_error *err)
 {
     char path[PATH_MAX];
-    struct stat st;
-    bool found = stat(s->path, &st) == 0;
-    if (!found && errno != ENOENT)
-        return fail_errno(err, errno, "%s", s->path);
+    struct rights rights;
+    int code = sqlite_rights(s, &rights, err);
+    if (code < 0)
+        return code;
     snprintf(path, sizeof path, "%s-gate", s->path);
-    if (!found && !create && access(path, F_OK) != 0)
+    if (!create && access(s->path, F_OK) != 0 && access(path, F_OK) != 0)
         return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
-    return gate_open(path, found ? &st : NULL, &s->gate, err);
+    return gate_open(path, &rights, &s->gate, err);
 }
 
 static void count_lives(void *arg, uint64_t session)
@@ -235,15 +251,12 @@ static int check_alone(struct sqlite_store *s, tenure_error *err)
 static int open_lives(struct sqlite_store *s, tenure_error *err)
 {
     char path[PATH_MAX];
-    struct stat st;
+    struct rights rights;
+    int code = sqlite_rights(s, &rights, err);
+    if (code < 0)
+        return code;
     snprintf(path, sizeof path, "%s-live", s->path);
-    if (stat(s->path, &st) != 0) {
-        /* None yet: what it will be is private. */
-        if (errno != ENOENT)
-            return fail_errno(err, errno, "%s", s->path);
-        st = (struct stat){.st_mode = S_IFREG | 0600, .st_uid = geteuid(), .st_gid = getegid()};
-    }
-    return lifelines_open(path, &st, &s->lives, err);
+    return lifelines_open(path, &rights, &s->lives, err);
 }
 
 static int open_inside(struct sqlite_store *s, bool create, const uint64_t *raise,
@@ -255,7 +268,26 @@ static int open_inside(struct sqlite_store *s, bool create, const uint64_t *rais
     if (code == 0)
         code = sqlite_schema_open(s, create, raise, err);
     if (code == 0)
+        code = sqlite_give(s, err);
+    if (code == 0)
         code = sqlite_hints_open(s, err);
+    return code;
+}
+
+/* From outside of the gate to a store that is open. */
+static int enter_and_open(struct sqlite_store *s, bool create, const uint64_t *raise,
+                          tenure_error *err)
+{
+    struct span patience = SPAN(PATIENCE_OPEN_MS);
+    int code = open_gate(s, create, err);
+    if (code == 0)
+        code = gate_enter(s->gate, s->patience.ms > patience.ms ? s->patience : patience, err);
+    if (code == 0) {
+        code = open_inside(s, create, raise, err);
+        gate_leave(s->gate);
+    }
+    if (code == TENURE_DENIED || code == TENURE_READ_ONLY)
+        return sqlite_no_rights(s, code, err);
     return code;
 }
 
@@ -263,26 +295,21 @@ static int open_store(const struct url *url, const struct store_options *opt,
                       const uint64_t *raise, struct store **ret, tenure_error *err)
 {
     char path[PATH_MAX];
-    bool any = false;
+    struct choices choices = {0};
     struct sqlite_store *s = NULL;
-    int code = read_options(url->query, &any, err);
+    int code = read_options(url->query, &choices, err);
+    if (code == 0 && choices.has_group)
+        code = sqlite_group_directory(url->body, opt->create, choices.group, err);
     if (code == 0)
         code = resolve(url->body, path, err);
     if (code == 0)
-        code = check_directory(path, any, err);
+        code = check_directory(path, choices.any_place, err);
     if (code == 0)
-        code = allocate(path, any, &s, err);
+        code = allocate(path, &choices, &s, err);
     if (code < 0)
         return code;
     s->patience = opt->patience.ms > 0 ? opt->patience : SPAN(PATIENCE_DEFAULT_MS);
-    code = open_gate(s, opt->create, err);
-    if (code == 0)
-        code = gate_enter(s->gate, SPAN(s->patience.ms > PATIENCE_OPEN_MS ? s->patience.ms
-                                                                          : PATIENCE_OPEN_MS), err);
-    if (code == 0) {
-        code = open_inside(s, opt->create, raise, err);
-        gate_leave(s->gate);
-    }
+    code = enter_and_open(s, opt->create, raise, err);
     if (code < 0) {
         sqlite_close(&s->store);
         return code;

@@ -86,6 +86,8 @@ struct sqlite_store {
     struct store store;
     char *path, *url;
     bool any_place; /* ?fs=any */
+    bool has_group; /* ?group=: made for, or given to, `group` */
+    gid_t group;
     bool forked;
     sqlite3 *db;
     sqlite3_stmt *st[ST_COUNT];
@@ -118,6 +120,27 @@ struct sqlite_txn {
     bool floor_moved;
     bool notify; /* others may want to look */
 };
+
+/* ---- sqlite_share.c ------------------------------------------------------------------------- */
+
+/* The group that a name or number stands for.  TENURE_INVALID when there is none. */
+int sqlite_group_find(struct text name, gid_t *ret, tenure_error *err);
+
+/* The directory of `path` is the group's, or is made so when it is not there. */
+int sqlite_group_directory(struct text path, bool create, gid_t group, tenure_error *err);
+
+/* The rights of the database: as it is, or as it will be. */
+int sqlite_rights(const struct sqlite_store *s, struct rights *ret, tenure_error *err);
+
+/* Gives the rights of the database to its companions as far as we may, and the database to the
+ * group that was asked for.  Inside the gate. */
+int sqlite_give(const struct sqlite_store *s, tenure_error *err);
+
+/* The suffix of a companion that has not the rights of the database, or NULL. */
+const char *sqlite_misfit(const struct sqlite_store *s);
+
+/* Says of an error of the class denied whose the store is, and which file is in the way. */
+int sqlite_no_rights(const struct sqlite_store *s, int code, tenure_error *err);
 
 /* ---- sqlite_schema.c ------------------------------------------------------------------------ */
 

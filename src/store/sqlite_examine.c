@@ -34,7 +34,7 @@ static void examine_place(struct sqlite_store *s, finding_fn *fn, void *arg)
 
 static void examine_rights(struct sqlite_store *s, finding_fn *fn, void *arg)
 {
-    char text[PATH_MAX + 160];
+    char text[2 * PATH_MAX + 240];
     struct stat st;
     if (stat(s->path, &st) != 0)
         return; /* the next write says so */
@@ -44,6 +44,13 @@ static void examine_rights(struct sqlite_store *s, finding_fn *fn, void *arg)
                   : st.st_mode & S_IWGRP ? "its owner and group" : "its owner only",
              (unsigned)(st.st_mode & 07777));
     fn(arg, !open, text);
+    const char *misfit = sqlite_misfit(s);
+    if (!misfit)
+        return;
+    snprintf(text, sizeof text, "%s%s has other rights than %s, and its users may be shut out or "
+                                "have to wait for a holder's expiry: have its owner, or root, run "
+                                "`tenure store init`", s->path, misfit, strrchr(s->path, '/') + 1);
+    fn(arg, false, text);
 }
 
 static void examine_log(struct sqlite_store *s, finding_fn *fn, void *arg)

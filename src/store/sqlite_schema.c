@@ -83,17 +83,18 @@ static int sync_directory(const char *path)
     return e == EINVAL ? 0 : e; /* a file system without fsync of directories */
 }
 
-/* Makes the empty file, so that it has our mode whatever the umask is.  Nobody else may be opening
- * it: closing any descriptor of a database drops the process's locks on it.  Inside the gate. */
+/* Makes the empty file.  Nobody else may be opening it: closing any descriptor of a database drops
+ * the process's locks on it.  Inside the gate. */
 static int make_file(struct sqlite_store *s, tenure_error *err)
 {
-    int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return fail_errno(err, errno, "%s cannot be made", s->path);
-    int e = fchmod(fd, 0600) == 0 ? 0 : errno; /* a umask can even take our own rights */
-    close(fd);
-    if (e == 0)
-        e = sync_directory(s->path);
+    struct rights rights;
+    int code = sqlite_rights(s, &rights, err);
+    if (code < 0)
+        return code;
+    int e = rights_make_file(s->path, &rights);
+    if (e != 0 && e != EEXIST)
+        return fail_errno(err, e, "%s cannot be made", s->path);
+    e = sync_directory(s->path);
     return e == 0 ? 0 : fail_errno(err, e, "%s cannot be made durable", s->path);
 }
 

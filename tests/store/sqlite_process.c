@@ -105,8 +105,9 @@ static void processes_killed_in_mid_write_leave_a_sound_store(void)
 
 static uint64_t enter_gate(void)
 {
+    const struct rights rights = {.mode = 0600};
     struct gate *g;
-    if (gate_open(companion("-gate"), NULL, &g, &err) < 0 || gate_enter(g, LONG, &err) < 0)
+    if (gate_open(companion("-gate"), &rights, &g, &err) < 0 || gate_enter(g, LONG, &err) < 0)
         _exit(1);
     return 1;
 }
