@@ -101,6 +101,7 @@ struct sqlite_store {
     struct instant busy_since; /* of the busy handler */
     bool keeps;                /* ST_KEEP is open: the snapshot of our last commit is kept */
     struct instant kept;       /* since when */
+    uint64_t floor, ceiling;   /* after our last commit */
     struct instant placed;     /* when the file was last seen in its place */
     int log_frames;            /* in the write-ahead log after our last commit */
     uint64_t session;          /* our own, 0: none */
@@ -155,6 +156,13 @@ int sqlite_reserve(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, ten
 
 #define SQLITE_TOKEN_BLOCK (1u << 20)
 #define SQLITE_TOKEN_MAX ((uint64_t)1 << 62)
+
+/* ---- sqlite_log.c --------------------------------------------------------------------------- */
+
+/* Makes known to SQLite, once for the process, the VFS that connections of ours use.  Returns a
+ * result code of SQLite. */
+int sqlite_log_register(void);
+#define SQLITE_LOG_VFS "tenure"
 
 /* ---- sqlite_txn.c --------------------------------------------------------------------------- */
 

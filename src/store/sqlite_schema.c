@@ -17,12 +17,12 @@
 
 /* Whatever changes often is in one table, so that in a small store it is on one page: a commit then
  * writes one page to the log, and a process whose pages are out of date reads one again.  A row is
- *   id < 0   a name: its key and its record; the id is made of the key's hash (sqlite_item_id())
+ *   id < 0   a name: its key and its record; the id is made of the key's hash (sqlite_update.c)
  *   id = 0   the store: the highest token given out, the reserve's end, the clock's last reading
  *   id > 0   a session
  * The views are for people. */
 static const char schema[] =
-    "CREATE TABLE item(id INTEGER PRIMARY KEY, key TEXT, bytes BLOB,"
+    "CREATE TABLE item(id INTEGER PRIMARY KEY, key TEXT, size INTEGER, bytes BLOB,"
     " ttl INTEGER, expires INTEGER, noticed INTEGER,"
     " floor INTEGER, ceiling INTEGER, last INTEGER);"
     "CREATE UNIQUE INDEX item_key ON item(key) WHERE key IS NOT NULL;"
@@ -44,17 +44,17 @@ static const char *const sql[ST_COUNT] = {
     [ST_STORE] = "SELECT floor, ceiling FROM item WHERE id = 0",
     [ST_STORE_FLOOR] = "UPDATE item SET floor = ?1, last = ?2 WHERE id = 0",
     [ST_STORE_CEILING] = "UPDATE item SET floor = ?1, ceiling = ?2, last = ?3 WHERE id = 0",
-    [ST_FIND] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
-    [ST_FIND + 1] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
-    [ST_FIND + 2] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
-    [ST_FIND + 3] = "SELECT bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND + 1] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND + 2] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND + 3] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
     [ST_SEEK] = "SELECT id FROM item WHERE key = ?1",
-    [ST_INSERT] = ("INSERT INTO item(id, key, bytes) VALUES("
+    [ST_INSERT] = ("INSERT INTO item(id, size, bytes, key) VALUES("
                    "CASE WHEN EXISTS(SELECT 1 FROM item WHERE id = ?1)"
-                   " THEN (SELECT min(id) - 1 FROM item) ELSE ?1 END, ?2, ?3)"),
-    [ST_UPDATE] = "UPDATE item SET bytes = ?2 WHERE id = ?1",
+                   " THEN (SELECT min(id) - 1 FROM item) ELSE ?1 END, ?2, ?3, ?4)"),
+    [ST_UPDATE] = "UPDATE item SET size = ?2, bytes = ?3 WHERE id = ?1",
     [ST_DELETE] = "DELETE FROM item WHERE id = ?1",
-    [ST_SCAN] = ("SELECT key, bytes FROM item"
+    [ST_SCAN] = ("SELECT key, size, bytes FROM item"
                  " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key"),
     [ST_SESSION] = "SELECT expires, ttl, noticed FROM item WHERE id = ?1 AND id > 0",
     [ST_SESSION_INSERT] = "INSERT INTO item(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, 0)",
@@ -151,7 +151,9 @@ static int note_log(void *arg, sqlite3 *db, const char *name, int frames)
 static int connect(struct sqlite_store *s, tenure_error *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    int rc = sqlite3_open_v2(s->path, &s->db, flags, NULL);
+    int rc = sqlite_log_register();
+    if (rc == SQLITE_OK)
+        rc = sqlite3_open_v2(s->path, &s->db, flags, SQLITE_LOG_VFS);
     if (rc == SQLITE_OK && sqlite3_db_readonly(s->db, "main") == 1)
         rc = SQLITE_READONLY;
     if (rc == SQLITE_OK)
@@ -210,7 +212,8 @@ static int use_log(struct sqlite_store *s, tenure_error *err)
                                               "that a write-ahead log needs", s->path);
     sqlite3_wal_hook(s->db, note_log, s); /* also turns SQLite's own checkpoints off */
     return exec(s, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216;"
-                   "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0", "configure", err);
+                   "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
+                   "PRAGMA secure_delete = OFF", "configure", err);
 }
 
 /* ---- the schema ----------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
 
 /* Frames of the log after which it is copied back into the database: a longer log costs space,
  * a shorter one more fsyncs (three per round, whatever its length). */
-#define CHECKPOINT_FRAMES 2000
+#define CHECKPOINT_FRAMES 4000
 
 /* How long the file is believed to be in its place.  One that was replaced is noticed at once by
  * who opens the new one (its tokens are behind the gate's), and by us so much later. */
@@ -169,8 +169,12 @@ static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err
         sqlite_drop_snapshot(s); /* a program without our gate wrote */
         rc = sqlite_run(s, ST_WRITE);
     }
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK && s->keeps) { /* all is as our last commit left it */
+        t->floor = s->floor;
+        t->ceiling = s->ceiling;
+    } else if (rc == SQLITE_OK) {
         rc = store_read_row(s, t);
+    }
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "write", err);
     return check_age(s, t, err);
@@ -263,7 +267,8 @@ int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *er
         sqlite_cancel(s);
         return code;
     }
-    p->floor = t->floor;
+    p->floor = s->floor = t->floor;
+    s->ceiling = t->ceiling;
     atomic_store(&p->writer, gate_user(s->gate));
     if (t->notify)
         sqlite_hints_count(s);

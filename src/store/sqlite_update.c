@@ -21,6 +21,17 @@ static int step_find(sqlite3_stmt *q, int64_t row, const char *key)
     return sqlite3_step(q);
 }
 
+/* What the row that q is on holds of a record: column `at` is its size, the next one its bytes,
+ * with zeros behind them (put()). */
+static void borrow(sqlite3_stmt *q, int at, struct store_record *ret)
+{
+    sqlite3_int64 size = sqlite3_column_int64(q, at);
+    ret->bytes = sqlite3_column_blob(q, at + 1);
+    ret->len = (size_t)sqlite3_column_bytes(q, at + 1);
+    if (size > 0 && (size_t)size < ret->len)
+        ret->len = (size_t)size;
+}
+
 /* Finds record i of the decision; its statement stays open as long as the bytes are borrowed. */
 static int find(struct sqlite_store *s, int i, struct store_record *ret)
 {
@@ -38,10 +49,8 @@ static int find(struct sqlite_store *s, int i, struct store_record *ret)
             return rc;
         rc = step_find(q, s->row[i], ret->key);
     }
-    if (rc == SQLITE_ROW) {
-        ret->bytes = sqlite3_column_blob(q, 0);
-        ret->len = (size_t)sqlite3_column_bytes(q, 0);
-    }
+    if (rc == SQLITE_ROW)
+        borrow(q, 0, ret);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -95,18 +104,25 @@ static bool writes(const struct store_view *view)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
+/* SQLite overwrites a row in its place when its length stays the same; else it takes it out and
+ * puts it in again, with its overflow pages.  So records grow and shrink by steps. */
+#define STEP_BYTES 128
+
 static int put(struct sqlite_store *s, int64_t row, const struct store_record *in,
                const struct store_write *out)
 {
     enum statement id = in->bytes ? ST_UPDATE : ST_INSERT;
     sqlite3_stmt *q = s->st[id];
-    int at = 1;
-    sqlite3_bind_int64(q, at++, row);
+    size_t padded = (out->len + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+    memset((char *)out->bytes + out->len, 0, padded - out->len);
+    sqlite3_bind_int64(q, 1, row);
+    sqlite3_bind_int64(q, 2, (sqlite3_int64)out->len);
+    sqlite3_bind_blob(q, 3, out->bytes, (int)padded, SQLITE_STATIC);
     if (id == ST_INSERT)
-        sqlite3_bind_text(q, at++, in->key, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(q, at, out->bytes, (int)out->len, SQLITE_STATIC);
+        sqlite3_bind_text(q, 4, in->key, -1, SQLITE_STATIC);
     return sqlite_run(s, id);
 }
+_Static_assert(STORE_RECORD_MAX % STEP_BYTES == 0, "the buffer has room for the last step");
 
 static int write_out(struct sqlite_store *s, struct store_view *view, struct sqlite_txn *t)
 {
@@ -245,11 +261,8 @@ static int scan(struct sqlite_store *s, const struct store_read *op, const struc
     };
     while (sqlite3_step(q) == SQLITE_ROW) {
         struct facts copy = facts;
-        struct store_record record = {
-            .key = (const char *)sqlite3_column_text(q, 0),
-            .bytes = sqlite3_column_blob(q, 1),
-            .len = (size_t)sqlite3_column_bytes(q, 1),
-        };
+        struct store_record record = {.key = (const char *)sqlite3_column_text(q, 0)};
+        borrow(q, 1, &record);
         if (!record.key)
             return SQLITE_NOMEM;
         bool go_on = op->fn(op->arg, &record, &copy);

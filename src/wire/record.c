@@ -19,6 +19,10 @@ struct reader {
 
 static void put_u64(struct writer *w, uint64_t v)
 {
+    if (v < 0x80 && w->at < w->end) { /* nearly all are */
+        *w->at++ = (unsigned char)v;
+        return;
+    }
     do {
         if (w->at == w->end) {
             w->failed = true;
@@ -57,6 +61,8 @@ static void fail(struct reader *r, enum record_flaw flaw)
 static uint64_t get_u64(struct reader *r)
 {
     uint64_t v = 0;
+    if (r->at < r->end && *r->at < 0x80) /* nearly all are */
+        return *r->at++;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (r->at == r->end) {
             fail(r, RECORD_TRUNCATED);

@@ -56,7 +56,7 @@ def test_a_malformed_record_starts_no_work(cli, resource, engine, command):
     import sqlite3
     assert cli.run("lock", "job", "--", "true").code == 0
     with sqlite3.connect(engine.path) as db:
-        db.execute("UPDATE item SET bytes = ? WHERE key = 'job'", (b"\x00nonsense",))
+        db.execute("UPDATE item SET size = 9, bytes = ? WHERE key = 'job'", (b"\x00nonsense",))
     db.close()
     done = cli.run(*command, "job", "--", *resource.worker("S"))
     assert done.code == DENIED
