@@ -271,7 +271,7 @@ int tenure_raise(const char *where, tenure_token above, tenure_error *err) TENUR
 
 typedef enum tenure_ticket_state {
     TENURE_TICKET_WAITING = 1,
-    TENURE_TICKET_GRANTED = 2, /* holds */
+    TENURE_TICKET_HELD = 2,    /* holds */
     TENURE_TICKET_SERVING = 3, /* holds, and said that it works */
     TENURE_TICKET_ENDING = 4,  /* holds, and was told to stop */
 } tenure_ticket_state;
@@ -291,7 +291,12 @@ typedef struct tenure_ticket_info {
 
 typedef struct tenure_past_info {
     tenure_token token;
-    const char *as, *cause, *by, *reason; /* cause: "released", "expired", "died", "evicted", ... */
+    const char *as;
+    const char *cause;     /* "released", "died", "expired", "evicted", "resigned", "transferred",
+                              "rolled back" */
+    const char *by;        /* who ended it, when that was an operator */
+    const char *reason;    /* which he gave */
+    const char *successor; /* whom it was transferred to, or rolled back to */
     int64_t granted_wall_ms, ended_wall_ms;
     int64_t held_ms;
     int64_t vacant_ms; /* how long nobody held it before this tenure began; -1: unknown */

@@ -24,8 +24,8 @@ const char *ticket_text(const tenure_ticket_info *t)
     switch (t->state) {
     case TENURE_TICKET_WAITING:
         return "waiting";
-    case TENURE_TICKET_GRANTED:
-        return t->shared ? "shared" : "held";
+    case TENURE_TICKET_HELD:
+        return "held";
     case TENURE_TICKET_SERVING:
         return "serving";
     case TENURE_TICKET_ENDING:
@@ -80,6 +80,7 @@ json_t *past_json(const tenure_past_info *p)
     output_set_text(o, "cause", p->cause);
     output_set_text(o, "by", p->by);
     output_set_text(o, "reason", p->reason);
+    output_set_text(o, "successor", p->successor);
     return o;
 }
 

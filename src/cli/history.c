@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/say.h"
-#include "core/time.h"
+#include "core/claim.h"
 #include "wire/duration.h"
 
 static const char *const headings[] = {"TOKEN", "HOLDER",   "FROM", "TO",    "HELD",
@@ -31,7 +31,7 @@ static const char *length(int64_t ms, char buf[DURATION_BYTES])
 static void show_past(struct history *h, const tenure_past_info *p)
 {
     char token[24], from[OUTPUT_TIME_BYTES], to[OUTPUT_TIME_BYTES];
-    char held[DURATION_BYTES], gap[DURATION_BYTES];
+    char held[DURATION_BYTES], gap[DURATION_BYTES], to_whom[CLAIM_AS_BYTES_MAX + 4];
     h->tenures++;
     if (h->json) {
         json_t *o = past_json(p);
@@ -40,6 +40,7 @@ static void show_past(struct history *h, const tenure_past_info *p)
         return;
     }
     snprintf(token, sizeof token, "%" PRIu64, p->token);
+    snprintf(to_whom, sizeof to_whom, "to %s", p->successor);
     const char *cells[] = {token,
                            p->as,
                            output_time_local(p->granted_wall_ms, from),
@@ -48,7 +49,7 @@ static void show_past(struct history *h, const tenure_past_info *p)
                            length(p->vacant_ms, gap),
                            p->cause,
                            p->by,
-                           p->reason};
+                           *p->successor ? to_whom : p->reason};
     output_table_row(&h->table, cells);
 }
 
@@ -68,6 +69,7 @@ static void show_present(struct history *h, const tenure_ticket_info *t)
         output_set_text(o, "cause", NULL);
         output_set_text(o, "by", NULL);
         output_set_text(o, "reason", NULL);
+        output_set_text(o, "successor", NULL);
         output_set_text(o, "name", h->name);
         output_json(o, false);
         return;

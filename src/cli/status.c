@@ -33,7 +33,7 @@ static const char *length(int64_t ms, char buf[DURATION_BYTES])
 static void row(struct status *s, const tenure_name_info *info, const tenure_ticket_info *t,
                 const char *waiting)
 {
-    char kind[24], token[24], since[DURATION_BYTES], left[DURATION_BYTES];
+    char kind[24], state[24], token[24], since[DURATION_BYTES], left[DURATION_BYTES];
     if (info->permits > 1)
         snprintf(kind, sizeof kind, "%s x%u", kind_text(info->kind), info->permits);
     else
@@ -45,10 +45,11 @@ static void row(struct status *s, const tenure_name_info *info, const tenure_tic
         return;
     }
     bool waits = ticket_waits(t);
+    snprintf(state, sizeof state, "%s%s", ticket_text(t), t->shared ? " shared" : "");
     snprintf(token, sizeof token, "%" PRIu64, t->token);
     const char *cells[] = {info->name,
                            kind,
-                           ticket_text(t),
+                           state,
                            waits ? "" : token,
                            t->as,
                            length(t->since_ms, since),

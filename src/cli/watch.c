@@ -87,7 +87,7 @@ static const char *event_of(json_t *ticket)
     const char *state = text_of_key(ticket, "state");
     if (strcmp(state, "waiting") == 0)
         return "asked";
-    return strcmp(state, "held") == 0 || strcmp(state, "shared") == 0 ? "granted" : state;
+    return strcmp(state, "held") == 0 ? "granted" : state;
 }
 
 static void diff_ticket(const struct watch *w, const char *name, json_t *old, json_t *new)

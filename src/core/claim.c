@@ -169,9 +169,9 @@ const char *cause_text(enum cause cause)
 bool ticket_move_is_legal(tenure_ticket_state from, tenure_ticket_state to)
 {
     static const unsigned legal[] = {
-        [0] = 1u << TENURE_TICKET_WAITING | 1u << TENURE_TICKET_GRANTED, /* a lease is born held */
-        [TENURE_TICKET_WAITING] = 1u << TENURE_TICKET_GRANTED,
-        [TENURE_TICKET_GRANTED] = 1u << TENURE_TICKET_SERVING | 1u << TENURE_TICKET_ENDING,
+        [0] = 1u << TENURE_TICKET_WAITING | 1u << TENURE_TICKET_HELD, /* a lease is born held */
+        [TENURE_TICKET_WAITING] = 1u << TENURE_TICKET_HELD,
+        [TENURE_TICKET_HELD] = 1u << TENURE_TICKET_SERVING | 1u << TENURE_TICKET_ENDING,
         [TENURE_TICKET_SERVING] = 1u << TENURE_TICKET_ENDING,
         [TENURE_TICKET_ENDING] = 0,
     };
@@ -186,6 +186,6 @@ void ticket_move(struct ticket *t, tenure_ticket_state to)
 
 const char *ticket_state_text(tenure_ticket_state state)
 {
-    static const char *const text[] = {"new", "waiting", "granted", "serving", "ending"};
+    static const char *const text[] = {"new", "waiting", "held", "serving", "ending"};
     return state <= TENURE_TICKET_ENDING ? text[state] : "unknown";
 }

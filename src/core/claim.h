@@ -5,7 +5,7 @@
  *
  * Invariants, checked by claim_check() before and after every rule, and by
  * claim_check_ids() when a record is read:
- *   - holders (granted, serving, ending) come first, then those who wait, in order of service;
+ *   - holders (held, serving, ending) come first, then those who wait, in order of service;
  *   - a ticket has a token exactly when it holds, and no two are equal;
  *   - every token is at most last_token;
  *   - no more than `permits` hold, and an exclusive holder holds alone (permits == 1);
@@ -139,6 +139,12 @@ void claim_remember(struct claim *c, const struct past *p);
 
 /* "released", "died", ...; static storage. */
 const char *cause_text(enum cause cause);
+
+/* Whether the reason that is noted with this cause is somebody: who was to be next. */
+static inline bool cause_names_successor(enum cause cause)
+{
+    return cause == CAUSE_TRANSFERRED || cause == CAUSE_ROLLED_BACK;
+}
 
 /* Ticket states: the only legal moves are in one table (docs/states.md is generated from it).
  * ticket_move() asserts that its move is legal. */

@@ -142,7 +142,7 @@ static void grant(struct claim *c, struct facts *f, uint32_t at, struct effects 
     t->token = highest + 1;
     c->last_token = t->token;
     f->token_floor = t->token;
-    ticket_move(t, TENURE_TICKET_GRANTED);
+    ticket_move(t, TENURE_TICKET_HELD);
     t->granted = f->now;
     t->wall_ms = f->wall_ms;
     t->vacant = vacant;
@@ -381,7 +381,7 @@ enum verdict rules_serve(struct claim *c, struct facts *f, struct ticket_id id,
         mine->value = *value;
         touch(c, f, fx);
     }
-    if (!value && mine->state == TENURE_TICKET_GRANTED) {
+    if (!value && mine->state == TENURE_TICKET_HELD) {
         ticket_move(mine, TENURE_TICKET_SERVING);
         touch(c, f, fx);
     }
@@ -521,7 +521,7 @@ enum verdict rules_rollback(struct claim *c, struct facts *f, struct text to, st
         return report(c, leader, f, ret);
     c->prefer = former;
     touch(c, f, fx);
-    if (leader && leader->state == TENURE_TICKET_GRANTED && is_meant(leader, to)) {
+    if (leader && leader->state == TENURE_TICKET_HELD && is_meant(leader, to)) {
         leader->end_cause = CAUSE_ROLLED_BACK;
         leader->end_by = by;
         leader->end_reason = former;

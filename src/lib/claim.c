@@ -195,6 +195,19 @@ static struct instant our_clock(const tenure_claim *c, struct instant theirs)
     return instant_add(c->sent, SPAN(left - (left * TIMING_DRIFT_PERCENT + 99) / 100));
 }
 
+#define REASON_BYTES sizeof(((tenure_event *)NULL)->reason)
+
+/* "evicted by anna: it hangs", "transferred by anna to node-b" */
+static void describe_end(const struct standing *s, char ret[REASON_BYTES])
+{
+    const char *before_reason = cause_names_successor(s->cause) ? " to " : ": ";
+    snprintf(ret, REASON_BYTES, "%s%s%.*s%s%.*s",
+             s->cause == CAUSE_NONE ? "its entry was removed" : cause_text(s->cause),
+             s->by.len ? " by " : "", (int)s->by.len, s->by.len ? s->by.at : "",
+             s->reason.len ? before_reason : "", (int)s->reason.len,
+             s->reason.len ? s->reason.at : "");
+}
+
 static void note_told(tenure_claim *c)
 {
     const struct standing *s = &c->decision.standing;
@@ -206,10 +219,9 @@ static void note_told(tenure_claim *c)
     c->ends_at = ends;
     if (!c->told) {
         c->told = true;
-        const char *before_reason = s->cause == CAUSE_TRANSFERRED ? " to " : ": ";
-        claim_note(c, TENURE_EVENT_ASKED_TO_STOP, "%s by %.*s%s%.*s", cause_text(s->cause),
-                   (int)s->by.len, s->by.len ? s->by.at : "", s->reason.len ? before_reason : "",
-                   (int)s->reason.len, s->reason.len ? s->reason.at : "");
+        char why[REASON_BYTES];
+        describe_end(s, why);
+        claim_note(c, TENURE_EVENT_ASKED_TO_STOP, "%s", why);
     }
     publish_times(c);
 }
@@ -299,12 +311,9 @@ static void take_absence(tenure_claim *c)
 {
     const struct standing *s = &c->decision.standing;
     if (c->phase == PHASE_HELD) {
-        char why[240];
+        char why[REASON_BYTES];
         bool told = s->cause >= CAUSE_EVICTED;
-        snprintf(why, sizeof why, "%s%s%.*s%s%.*s",
-                 s->cause == CAUSE_NONE ? "its entry was removed" : cause_text(s->cause),
-                 s->by.len ? " by " : "", (int)s->by.len, s->by.len ? s->by.at : "",
-                 s->reason.len ? ": " : "", (int)s->reason.len, s->reason.len ? s->reason.at : "");
+        describe_end(s, why);
         lose(c, told ? TENURE_EVICTED : TENURE_LOST, why);
     } else if (c->phase == PHASE_WAITING) {
         ask_anew(c); /* taken for dead, or removed behind our back: stand in line again */

@@ -79,12 +79,15 @@ static void show_ticket(struct looker *l, const struct ticket *t, struct facts *
 
 static void show_past(struct looker *l, const struct past *p, tenure_past_info *info)
 {
+    static const struct text none;
+    bool passed_on = cause_names_successor(p->cause);
     *info = (tenure_past_info){
         .token = p->token,
         .as = string(l, p->as),
         .cause = cause_text(p->cause),
         .by = string(l, p->by),
-        .reason = string(l, p->reason),
+        .reason = string(l, passed_on ? none : p->reason),
+        .successor = string(l, passed_on ? p->reason : none),
         .granted_wall_ms = p->granted_wall_ms,
         .ended_wall_ms = p->ended_wall_ms,
         .held_ms = p->held.ms,

@@ -86,7 +86,11 @@ def test_a_transfer_waits_until_the_named_candidate_serves(cli):
     assert done.code == 0, done.err
     assert c.out.wait_for("epoch") == f"epoch {done.out.strip()}"
     serving(cli, "c")
-    assert cli.history("role")[1]["cause"] == "transferred"
+    past = cli.history("role")[1]
+    assert (past["cause"], past["by"], past["successor"]) == ("transferred", "anna", "c")
+    assert not past["reason"]
+    assert "to c" in cli.run("history", "role").out
+    assert "transferred by anna to c" in a.err.wait_for("to end")
 
 
 def test_a_transfer_to_nobody_touches_nothing(cli):

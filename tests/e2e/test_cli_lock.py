@@ -83,7 +83,7 @@ def test_waiters_are_served_in_order_and_by_priority(cli):
 def test_shared_holders_are_together_and_exclude_an_exclusive_one(cli):
     one, _ = cli.hold("a", "-s")
     two, _ = cli.hold("a", "-s")
-    assert [h["state"] for h in cli.holders("a")] == ["shared", "shared"]
+    assert [(h["state"], h["shared"]) for h in cli.holders("a")] == [("held", True)] * 2
     assert cli.run("lock", "-n", "-x", "a", "--", "true").code == REFUSED
     for holder in one, two:
         holder.send(signal.SIGINT)

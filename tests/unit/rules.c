@@ -132,7 +132,7 @@ static void an_eviction_with_an_old_token_touches_nothing(void)
     CHECK(world_leave(1) == VERDICT_DONE && world_lock(2) == VERDICT_HELD);
     CHECK(WORLD(rules_end, old, CAUSE_EVICTED, text_of("op"), text_of("why"), &world.fx) ==
           VERDICT_GONE);
-    CHECK(world_holder() == 2 && world.claim.ticket[0].state == TENURE_TICKET_GRANTED);
+    CHECK(world_holder() == 2 && world.claim.ticket[0].state == TENURE_TICKET_HELD);
 }
 
 static void a_live_holder_that_is_evicted_keeps_its_seat_until_it_stops(void)
@@ -399,7 +399,7 @@ static void a_transfer_to_nobody_changes_nothing(void)
     CHECK(world_stand(1) == VERDICT_HELD && world_stand(2) == VERDICT_WAITING);
     CHECK(WORLD(rules_transfer, text_of("host:9"), text_of("op"), &world.fx, &world.standing) ==
           VERDICT_GONE);
-    CHECK(!world.fx.changed && world.claim.ticket[0].state == TENURE_TICKET_GRANTED);
+    CHECK(!world.fx.changed && world.claim.ticket[0].state == TENURE_TICKET_HELD);
 }
 
 static void a_candidate_that_does_not_serve_gives_the_role_back(void)
@@ -510,7 +510,7 @@ static void no_order_of_events_breaks_an_invariant(void)
 
 static void ticket_states_move_only_as_the_table_says(void)
 {
-    CHECK(ticket_move_is_legal(TENURE_TICKET_WAITING, TENURE_TICKET_GRANTED));
+    CHECK(ticket_move_is_legal(TENURE_TICKET_WAITING, TENURE_TICKET_HELD));
     CHECK(!ticket_move_is_legal(TENURE_TICKET_WAITING, TENURE_TICKET_SERVING));
     for (tenure_ticket_state to = 0; to <= TENURE_TICKET_ENDING; to++)
         CHECK(!ticket_move_is_legal(TENURE_TICKET_ENDING, to));
