@@ -28,19 +28,11 @@ fi
 if want held; then U=$(fresh); "$BIN/tenure" hold $P "$U" 100000 1; fi
 if want cold; then
     U=$(fresh); export TENURE_STORE="$U"
+    "$PY" "$BENCH/probe.py" start $P 21 "$TENURE" lock cold --
     "$PY" - "$TENURE" $P <<'EOF'
-import re, statistics, subprocess, sys, time
+import re, subprocess, sys
 tenure, peer = sys.argv[1:]
 def row(t, m, v): print(f"{peer}\t{t}\t{m}\t{v:.6g}", flush=True)
-started = []
-for _ in range(21):
-    t0 = time.clock_gettime(time.CLOCK_MONOTONIC)
-    out = subprocess.run([tenure, "lock", "cold", "--", "/bin/cat", "/proc/uptime"], capture_output=True)
-    p = subprocess.run([tenure, "lock", "cold", "--", "/bin/sh", "-c", "exec /bin/date +%s%N"], capture_output=True, text=True)
-    w0 = time.time_ns(); q = subprocess.run([tenure, "lock", "cold", "--", "/bin/date", "+%s%N"], capture_output=True, text=True)
-    d0 = time.time_ns(); d = subprocess.run(["/bin/date", "+%s%N"], capture_output=True, text=True)
-    started.append((int(q.stdout) - w0 - (int(d.stdout) - d0)) / 1e6)
-row("cold", "start_ms", statistics.median(started))
 p = subprocess.Popen([tenure, "lock", "cold", "--", "/bin/sh", "-c", "echo go; exec sleep 100"], stdout=subprocess.PIPE, text=True)
 p.stdout.readline()
 def kb(pid, key): return int(re.search(key + r":\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read())[1])
