@@ -75,7 +75,7 @@ static void reach_server(void *arg, uint64_t n)
     struct call *call = arg;
     int64_t until_us = 0;
     struct reply *p;
-    switch (server_fate(&until_us)) {
+    switch (server_fate(call->q.kind, &until_us)) {
     case SERVER_DROPS:
         return;
     case SERVER_HOLDS:
@@ -101,7 +101,9 @@ static uint64_t send_request(struct client *c, const struct request *q)
     call->q.id = clients.next_id++;
     call->from = c;
     c->cost.reads += q->kind == REQUEST_READ;
-    c->cost.commits += q->kind == REQUEST_COMMIT;
+    bool tidies = q->kind == REQUEST_COMMIT && q->mark.rule == DECIDE_SWEEP;
+    c->cost.tidied += tidies;
+    c->cost.commits += q->kind == REQUEST_COMMIT && !tidies;
     c->cost.renewals += q->kind == REQUEST_RENEW;
     c->cost.others += q->kind == REQUEST_OPEN || q->kind == REQUEST_CLOSE;
     net_send(c->host, NET_UP, reach_server, call, 0);

@@ -35,7 +35,7 @@ void embedded_update(struct client *c, struct store_update *op)
     q.id = client_next_id();
     c->cost.reads++;
     if (q.what != STORE_KEEP) {
-        c->cost.commits++;
+        *(q.mark.rule == DECIDE_SWEEP ? &c->cost.tidied : &c->cost.commits) += 1;
         server_serve(&q);
     }
     store_op_finish(&op->op, unsure ? TENURE_UNSURE : 0);
@@ -84,6 +84,7 @@ void embedded_read(struct client *c, struct store_read *op)
 {
     struct request q = {.kind = REQUEST_READ, .client = c->index};
     bool unsure;
+    c->cost.reads++;
     if (!is_refused(&op->op, &unsure))
         decide_read(op, server_serve(&q));
 }

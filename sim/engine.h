@@ -23,6 +23,7 @@ int engine_last_client(void);
 /* Requests that a client sent, by kind: what standing by costs (P9). */
 struct engine_cost {
     uint64_t reads, commits, renewals, others;
+    uint64_t tidied; /* commits of the walk that tidies up, not in `commits` */
 };
 struct engine_cost engine_cost(int client);
 

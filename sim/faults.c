@@ -74,8 +74,9 @@ static void crash_store(void)
 static void stall_store(void)
 {
     int64_t us = draw_us();
-    world_trace("store", "stall", "for=%.3f", (double)us / US_PER_MS);
-    server_stall(us);
+    bool records_only = random_chance(&world.random, 500);
+    world_trace("store", "stall", "for=%.3f records=%d", (double)us / US_PER_MS, records_only);
+    server_stall(us, records_only);
 }
 
 static void restore_store(void)

@@ -39,6 +39,7 @@ static struct {
     struct served *client[CLIENTS_MAX];
     int clients; /* the highest that was served, plus 1 */
     int64_t down_until_us, stalled_until_us;
+    bool stalls_records;
     bool went_back; /* restored, and no operator has raised the floor yet */
     uint64_t reserved;
 } server;
@@ -302,11 +303,12 @@ struct reply *server_serve(const struct request *q)
     return p;
 }
 
-enum server_fate server_fate(int64_t *ret_until_us)
+enum server_fate server_fate(enum request_kind kind, int64_t *ret_until_us)
 {
     if (server.down_until_us > world.now_us)
         return random_chance(&world.random, 500) ? SERVER_DROPS : SERVER_REFUSES;
-    if (server.stalled_until_us > world.now_us) {
+    bool held = !server.stalls_records || kind == REQUEST_READ || kind == REQUEST_COMMIT;
+    if (held && server.stalled_until_us > world.now_us) {
         *ret_until_us = server.stalled_until_us;
         return SERVER_HOLDS;
     }
@@ -336,8 +338,9 @@ void server_crash(int64_t down_us)
     world_at(server.down_until_us, come_back, NULL, 0);
 }
 
-void server_stall(int64_t us)
+void server_stall(int64_t us, bool records_only)
 {
+    server.stalls_records = records_only;
     server.stalled_until_us = world.now_us + us;
 }
 

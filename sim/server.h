@@ -98,7 +98,7 @@ struct reply *server_serve(const struct request *q);
 /* What becomes of a request that arrives: whether it is served now, dropped, refused (nothing
  * listens), or held up until *ret_until_us. */
 enum server_fate { SERVER_SERVES, SERVER_DROPS, SERVER_REFUSES, SERVER_HOLDS };
-enum server_fate server_fate(int64_t *ret_until_us);
+enum server_fate server_fate(enum request_kind kind, int64_t *ret_until_us);
 
 /* A process on the store's own machine ended (embedded): its sessions are over at once. */
 void server_client_died(int client);
@@ -111,7 +111,8 @@ struct record_state server_record(int name);
 
 /* Faults. */
 void server_crash(int64_t down_us);
-void server_stall(int64_t us);
+/* Nothing is answered, or (records_only) what concerns sessions is: a table is locked. */
+void server_stall(int64_t us, bool records_only);
 void server_remember(void);        /* takes a copy */
 bool server_restore(void);         /* goes back to the copy; refuses until an operator has acted */
 void server_lose_last(void);       /* embedded: the machine died with the last commits */

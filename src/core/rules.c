@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "core/timing.h"
+
 bool claim_is_idle(const struct claim *c)
 {
     return c->ticket_count == 0;
@@ -196,6 +198,18 @@ static void settle(struct claim *c, struct facts *f, uint32_t depth, struct effe
 
 /* ---- where a ticket stands ----------------------------------------------------------------- */
 
+/* When the first in line looks whether the session before it has run out: then; but as long as
+ * that has been renewed in time, not before the safety net looks anyway.  Else who stands behind a
+ * short ttl would read several times a second (P9).  It is in time with ttl/2 left: who vanishes
+ * after that look is found ttl/2 and a notice interval later at most, within the printed gap. */
+static struct instant first_look(const struct ticket *t, const struct facts *f,
+                                 struct instant until)
+{
+    struct instant net = instant_add(f->now, SPAN(TIMING_NOTICE_MS));
+    bool in_time = t->id.session != 0 && instant_diff(f->now, until).ms >= t->ttl.ms / 2;
+    return instant_min(in_time && until.ms < net.ms ? net : until, t->until);
+}
+
 static void watch_for(const struct claim *c, uint32_t at, struct facts *f, struct standing *ret)
 {
     uint32_t holders = claim_holders(c);
@@ -208,7 +222,7 @@ static void watch_for(const struct claim *c, uint32_t at, struct facts *f, struc
         if (t->id.session != 0)
             f->liveness(f->oracle, t->id.session, &until);
         if (at == holders)
-            ret->look_at = instant_min(ret->look_at, instant_min(until, t->until));
+            ret->look_at = instant_min(ret->look_at, first_look(t, f, until));
         if (t->id.session != 0 && ret->watch_count < STANDING_WATCH_MAX)
             ret->watch[ret->watch_count++] = t->id.session;
     }

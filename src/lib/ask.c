@@ -260,7 +260,7 @@ static int leave(tenure_claim *c, tenure_error *err)
         if (c->question == QUESTION_LEAVE)
             return error_set(err, TENURE_UNSURE, "%s: the store did not answer the release",
                              c->name);
-        return error_copy(err, &c->op.op.error);
+        return claim_op_error(c, err);
     }
     int code = 0;
     if (held && c->op.verdict == VERDICT_GONE)

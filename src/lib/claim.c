@@ -355,15 +355,20 @@ static void take_verdict(tenure_claim *c, enum verdict verdict, struct instant n
     }
 }
 
-static void take_error(tenure_claim *c, struct instant now)
+int claim_op_error(const tenure_claim *c, tenure_error *err)
 {
     const tenure_error *e = &c->op.op.error;
-    c->look_at = instant_add(now, SPAN(c->handle->timing.attempt.ms / 2));
     if (e->code == TENURE_CORRUPT || e->code == TENURE_FOREIGN)
-        error_set(&c->trouble, e->code, "the record of %s cannot be used: %s", c->name,
-                  c->decision.flaw != RECORD_FINE ? record_flaw_text(c->decision.flaw) : e->text);
-    else
-        c->trouble = *e;
+        return error_set(err, e->code, "the record of %s cannot be used: %s", c->name,
+                         c->decision.flaw != RECORD_FINE ? record_flaw_text(c->decision.flaw)
+                                                         : e->text);
+    return error_copy(err, e);
+}
+
+static void take_error(tenure_claim *c, struct instant now)
+{
+    c->look_at = instant_add(now, SPAN(c->handle->timing.attempt.ms / 2));
+    claim_op_error(c, &c->trouble);
 }
 
 void claim_answered(tenure_claim *c, struct instant now)
@@ -383,6 +388,18 @@ void claim_answered(tenure_claim *c, struct instant now)
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
+
+/* One attempt is all the time that a question has. */
+static struct instant give_up_at(const tenure_claim *c)
+{
+    return instant_add(c->sent, c->handle->timing.attempt);
+}
+
+/* When the clock ends it, unless a renewal comes before. */
+static struct instant ends_at(const tenure_claim *c)
+{
+    return c->phase == PHASE_HELD ? INSTANT(atomic_load(&c->deadline_ms)) : INSTANT_NEVER;
+}
 
 static void give_up_question(tenure_claim *c, struct instant now)
 {
@@ -431,10 +448,8 @@ static struct instant look_turn(tenure_claim *c, struct instant now)
     bool due = c->look_due || instant_reached(now, c->look_at);
     if (due && session_is_ready(c->handle))
         claim_send(c, QUESTION_LOOK, now);
-    struct instant ends = INSTANT_NEVER;
-    if (c->phase == PHASE_HELD)
-        ends = INSTANT(atomic_load(&c->deadline_ms));
-    return instant_min(ends, c->look_at);
+    struct instant next = c->question != QUESTION_NONE ? give_up_at(c) : c->look_at;
+    return instant_min(next, ends_at(c));
 }
 
 static struct instant ask_turn(tenure_claim *c, struct instant now)
@@ -443,21 +458,20 @@ static struct instant ask_turn(tenure_claim *c, struct instant now)
         return INSTANT_NEVER; /* the session's turn comes first */
     if (instant_reached(now, c->look_at))
         claim_send(c, QUESTION_ASK, now);
-    return c->look_at;
+    return c->question != QUESTION_NONE ? give_up_at(c) : c->look_at;
 }
 
 struct instant claim_turn(tenure_claim *c, struct instant now)
 {
-    struct instant give_up = instant_add(c->sent, c->handle->timing.attempt);
     if (c->question != QUESTION_NONE) {
         if (c->op.op.done)
             claim_answered(c, now);
-        else if (instant_reached(now, give_up))
+        else if (instant_reached(now, give_up_at(c)))
             give_up_question(c, now);
-        else
-            return give_up;
     }
     age(c, now);
+    if (c->question != QUESTION_NONE)
+        return instant_min(give_up_at(c), ends_at(c));
     switch (c->phase) {
     case PHASE_ASKING:
         return ask_turn(c, now);

@@ -48,6 +48,28 @@ struct session {
     tenure_error trouble; /* why the last piece of work failed; code 0 when it did not */
 };
 
+/* A walk through the store that tidies up what the dead left behind (lib/sweep.c). */
+#define SWEEP_RECORDS 32
+
+enum sweep_work {
+    SWEEP_RESTS,
+    SWEEP_LOOKS,
+    SWEEP_TIDIES,
+};
+
+struct sweep {
+    enum sweep_work work;
+    unsigned renewals;    /* that are to come before it goes on */
+    struct instant sent;  /* when the work in flight was sent */
+    struct store_read look;
+    struct store_update tidy;
+    struct decision decision;
+    char from[NAME_BYTES_MAX + 1];  /* the last name before this look; empty: from the beginning */
+    char after[NAME_BYTES_MAX + 1]; /* ... and before the next one */
+    unsigned seen, found, tidied;
+    char name[SWEEP_RECORDS][NAME_BYTES_MAX + 1]; /* of the untidy ones */
+};
+
 /* What a claim has asked the store and not heard yet. */
 enum claim_question {
     QUESTION_NONE,
@@ -115,7 +137,7 @@ struct tenure {
     tenure_claim *claims;
     tenure_claim *verified;     /* the held claim that was last looked at without a reason */
     struct claim scratch;       /* for decisions */
-    char sweep_after[NAME_BYTES_MAX + 1];
+    struct sweep sweep;
 
     struct waiter waiter;
     bool turning;         /* a thread waits in poll() on behalf of all */
@@ -178,6 +200,18 @@ struct instant session_turn(tenure *t, struct instant now);
 /* Closes the session within `limit`; claims end with it.  Mutex held. */
 void session_end(tenure *t, struct instant limit);
 
+/* ---- sweep.c ------------------------------------------------------------------------------- */
+
+/* A renewal succeeded: goes on with the walk when it is time to.  Mutex held. */
+void sweep_renewed(tenure *t, struct instant now);
+
+/* Takes the answer of the work in flight.  Returns when it wants to be called again.  Mutex
+ * held. */
+struct instant sweep_turn(tenure *t, struct instant now);
+
+/* Gives up what is in flight.  Mutex held. */
+void sweep_stop(tenure *t);
+
 /* ---- claim.c ------------------------------------------------------------------------------- */
 
 struct instant claim_turn(tenure_claim *c, struct instant now);
@@ -193,6 +227,9 @@ void claims_lost(tenure *t, const char *why);
 
 /* The question that claim c has asked is done: takes the answer.  Mutex held. */
 void claim_answered(tenure_claim *c, struct instant now);
+
+/* Why the last question failed, by the claim's name.  Mutex held. */
+int claim_op_error(const tenure_claim *c, tenure_error *err);
 
 /* Asks about it now, if nothing is in flight.  Mutex held. */
 void claim_send(tenure_claim *c, enum claim_question question, struct instant now);

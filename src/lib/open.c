@@ -344,6 +344,7 @@ EXPORT tenure *tenure_close(tenure *t)
         pthread_mutex_lock(&t->mutex);
         struct instant limit = instant_add(clock_now(), t->timing.attempt);
         stop_pump(t);
+        sweep_stop(t);
         release_all(t, limit);
         session_end(t, limit);
         pthread_mutex_unlock(&t->mutex);

@@ -9,7 +9,6 @@
 #include "os/clock.h"
 #include "os/point.h"
 
-#define SWEEP_RECORDS 32
 #define VERIFY_CLAIMS 16
 
 bool session_is_ready(const tenure *t)
@@ -28,70 +27,6 @@ static bool is_needed(const tenure *t)
 }
 
 /* ---- housekeeping --------------------------------------------------------------------------- */
-
-struct sweep {
-    tenure *t;
-    unsigned left;
-    unsigned found;
-    char name[SWEEP_RECORDS][NAME_BYTES_MAX + 1];
-    bool stopped;
-};
-
-/* Whether settling would change the record: somebody is dead in it, or it is forgotten. */
-static bool is_untidy(struct claim *c, struct facts *f)
-{
-    struct instant until;
-    for (uint32_t i = 0; i < c->ticket_count; i++) {
-        const struct ticket *t = &c->ticket[i];
-        if (t->id.session != 0 && f->liveness(f->oracle, t->id.session, &until) != LIVE)
-            return true;
-        if (instant_reached(f->now, t->until))
-            return true;
-    }
-    struct instant end = instant_add(c->touched, SPAN(DECISION_HISTORY_MS));
-    return c->ticket_count == 0 && instant_reached(f->now, end);
-}
-
-static bool sweep_look(void *arg, const struct store_record *record, struct facts *facts)
-{
-    struct sweep *s = arg;
-    if (s->left == 0) {
-        s->stopped = true;
-        return false;
-    }
-    s->left--;
-    size_t n = strlen(record->key);
-    if (n > NAME_BYTES_MAX)
-        return true;
-    memcpy(s->t->sweep_after, record->key, n + 1);
-    struct claim *c = &s->t->scratch;
-    if (record_decode(record->bytes, record->len, c) == RECORD_FINE && is_untidy(c, facts))
-        memcpy(s->name[s->found++], record->key, n + 1);
-    return true;
-}
-
-/* Walks on through the store by a few records and tidies up what the dead left behind.  It is
- * housekeeping within a turn, so it never waits: what is not done at once is given up. */
-static void sweep(tenure *t)
-{
-    struct sweep s = {.t = t, .left = SWEEP_RECORDS};
-    char after[NAME_BYTES_MAX + 1];
-    memcpy(after, t->sweep_after, sizeof after);
-    struct store_read op = {.prefix = "", .after = after, .fn = sweep_look, .arg = &s};
-    store_read(t->store, &op);
-    if (!op.op.done)
-        t->store->ops->abandon(t->store, &op.op);
-    if (op.op.code < 0 || !s.stopped)
-        t->sweep_after[0] = '\0'; /* start over */
-    for (unsigned i = 0; i < s.found; i++) {
-        struct decision d = {.scratch = &t->scratch, .rule = DECIDE_SWEEP};
-        struct store_update tidy = {
-            .count = 1, .key = {s.name[i]}, .decide = decision_apply, .arg = &d};
-        store_update(t->store, &tidy);
-        if (!tidy.op.done)
-            t->store->ops->abandon(t->store, &tidy.op);
-    }
-}
 
 /* Looks at a few held claims without a reason: nothing tells us when a record was taken away. */
 static void verify_some(tenure *t)
@@ -173,7 +108,7 @@ static void renewed(tenure *t, struct instant now)
     if (before == PULSE_DOUBTFUL && s->pulse.state == PULSE_SAFE)
         claims_doubtful(t, false);
     verify_some(t);
-    sweep(t);
+    sweep_renewed(t, now);
 }
 
 static void closed(tenure *t, struct instant now)

@@ -51,6 +51,7 @@ void handle_turn(tenure *t)
         if (session_is_ready(t))
             next = instant_min(next, claims_turn(t, clock_now()));
     }
+    next = instant_min(next, sweep_turn(t, clock_now()));
     waiter_arm(&t->waiter, instant_min(next, t->store->ops->due(t->store)));
 }
 

@@ -71,7 +71,7 @@ def test_crashing_again_and_again_leaves_nothing_in_the_end(cli, engine):
         holder.send(9)
         holder.wait()
     cli.hold("other")
-    # The sweep that each renewal does tidies up; so does every 64th new session.
+    # Every 64th new session tidies up.
     for _ in range(70):
         assert cli.run("lock", "job", "--", "true").code == 0
     assert engine.sessions() <= 4
