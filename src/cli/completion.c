@@ -17,6 +17,17 @@ static const char *choices_of(const struct option *o)
     return o->kind == VALUE_SIGNAL ? SIGNALS : NULL;
 }
 
+/* What of the store's words (cli/known.h) can stand there, or NULL. */
+static const char *known_of(enum value_kind kind)
+{
+    return kind == VALUE_NAME || kind == VALUE_PREFIX ? "names" : NULL;
+}
+
+static const char *known_of_option(const struct option *o)
+{
+    return o->id == OPT_TO ? "candidates" : known_of(o->kind);
+}
+
 /* Whether the row starts a new name; `*before` is the last name seen. */
 static bool is_first(const struct command *c, const char **before)
 {
@@ -71,27 +82,87 @@ static void bash_verbs(const char *name)
     printf("--help' ;;\n");
 }
 
+/* The options that a value follows, as a pattern. */
+static void bash_valued(const struct command *c)
+{
+    const char *bar = "";
+    for (const struct option *o = c->options; o->name; o++) {
+        if (!o->metavar)
+            continue;
+        printf("%s--%s", bar, o->name);
+        if (o->letter)
+            printf("|-%c", o->letter);
+        bar = "|";
+    }
+}
+
+/* What can stand next in one command, once $key says that it is this one. */
+static void bash_command(const struct command *c)
+{
+    bool valued = false;
+    printf("        '%s%s%s')\n            case $prev in\n", c->name, c->verb ? " " : "",
+           c->verb ? c->verb : "");
+    for (const struct option *o = c->options; o->name; o++) {
+        valued |= o->metavar != NULL;
+        if (choices_of(o))
+            printf("            --%s) words='%s' ;;\n", o->name, choices_of(o));
+        else if (known_of_option(o))
+            printf("            --%s) _tenure_known %s ;;\n", o->name, known_of_option(o));
+    }
+    if (valued) {
+        printf("            ");
+        bash_valued(c);
+        printf(") compopt -o default 2>/dev/null || : ;;\n");
+    }
+    printf("            *)\n                words='");
+    bash_options(c);
+    if (c->operand[0].choices)
+        printf(" %s", c->operand[0].choices);
+    printf("'\n");
+    if (c->operand[0].metavar && known_of(c->operand[0].kind))
+        printf("                [[ $cur == -* ]] || _tenure_known names\n");
+    printf("                ;;\n            esac\n            ;;\n");
+}
+
+/* Words of the store are compared as text, and never expanded: other people chose them. */
+static const char bash_start[] =
+    "# bash completion of tenure, made by: tenure completion bash\n"
+    "_tenure_known() {\n"
+    "    local word\n"
+    "    while IFS= read -r word; do\n"
+    "        [[ $word == \"$cur\"* ]] && COMPREPLY+=(\"$(printf %q \"$word\")\")\n"
+    "    done < <(tenure __known \"$1\" \"${COMP_WORDS[@]}\" 2>/dev/null)\n"
+    "    return 0\n"
+    "}\n"
+    "# The command after --, which begins at word $1\n"
+    "_tenure_command() {\n"
+    "    if declare -F _command_offset >/dev/null; then\n"
+    "        _command_offset \"$1\"\n"
+    "    elif (($1 == COMP_CWORD)); then\n"
+    "        COMPREPLY=($(compgen -c -- \"$cur\" || :))\n"
+    "    else\n"
+    "        compopt -o default 2>/dev/null || :\n"
+    "    fi\n"
+    "}\n"
+    "_tenure() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= key i\n"
+    "    COMPREPLY=()\n"
+    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+    "        if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
+    "            _tenure_command $((i + 1))\n"
+    "            return 0\n"
+    "        fi\n"
+    "    done\n"
+    "    if ((COMP_CWORD == 1)); then\n"
+    "        words='";
+
 static void print_bash(void)
 {
     const char *before = "";
-    printf("# bash completion of tenure, made by: tenure completion bash\n"
-           "_tenure() {\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= key i\n"
-           "    COMPREPLY=()\n"
-           "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-           "        if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
-           "            declare -F _command_offset >/dev/null && _command_offset $((i + 1))\n"
-           "            return\n"
-           "        fi\n"
-           "    done\n"
-           "    case $prev in\n"
-           "        --signal) words='" SIGNALS "' ;;\n"
-           "    esac\n"
-           "    if ((COMP_CWORD == 1)); then\n"
-           "        words='");
+    fputs(bash_start, stdout);
     bash_names();
     printf("'\n"
-           "    elif [[ -z $words ]]; then\n"
+           "    else\n"
            "        key=${COMP_WORDS[1]}\n"
            "        case $key in\n"
            "            ");
@@ -105,16 +176,11 @@ static void print_bash(void)
     for (const struct command *const *c = command_table; *c; c++) {
         if (is_first(*c, &before) && (*c)->verb)
             bash_verbs(before);
-        printf("        '%s%s%s') words='", (*c)->name, (*c)->verb ? " " : "",
-               (*c)->verb ? (*c)->verb : "");
-        bash_options(*c);
-        if ((*c)->operand[0].choices)
-            printf(" %s", (*c)->operand[0].choices);
-        printf("' ;;\n");
+        bash_command(*c);
     }
     printf("        esac\n"
            "    fi\n"
-           "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+           "    COMPREPLY+=($(compgen -W \"$words\" -- \"$cur\" || :))\n"
            "}\n"
            "complete -F _tenure tenure\n");
 }
@@ -133,6 +199,16 @@ static void quoted(const char *text, const char *special)
     }
 }
 
+/* ":METAVAR:what can stand there" */
+static void zsh_value(const char *metavar, const char *choices, const char *known)
+{
+    printf(":%s:", metavar);
+    if (choices)
+        printf("(%s)", choices);
+    else if (known)
+        printf("_tenure_known %s", known);
+}
+
 static void zsh_option(const struct option *o)
 {
     printf("                ");
@@ -144,8 +220,7 @@ static void zsh_option(const struct option *o)
     quoted(o->help, "[]:\\");
     putchar(']');
     if (o->metavar)
-        printf(":%s:%s%s%s", o->metavar, choices_of(o) ? "(" : "",
-               choices_of(o) ? choices_of(o) : "", choices_of(o) ? ")" : "");
+        zsh_value(o->metavar, choices_of(o), known_of_option(o));
     printf("' \\\n");
 }
 
@@ -156,13 +231,13 @@ static void zsh_arguments(const struct command *c)
     for (const struct option *o = c->options; o->name; o++)
         zsh_option(o);
     zsh_option(&option_help);
-    if (c->operand[0].metavar)
-        printf("                ':%s:%s%s%s' \\\n", c->operand[0].metavar,
-               c->operand[0].choices ? "(" : "",
-               c->operand[0].choices ? c->operand[0].choices : "",
-               c->operand[0].choices ? ")" : "");
+    if (c->operand[0].metavar) {
+        printf("                '");
+        zsh_value(c->operand[0].metavar, c->operand[0].choices, known_of(c->operand[0].kind));
+        printf("' \\\n");
+    }
     if (c->runs)
-        printf("                '*::command:_normal' \\\n");
+        printf("                '*::command:_tenure_command' \\\n");
     printf("                && return ;;\n");
 }
 
@@ -198,8 +273,22 @@ static void print_zsh(void)
     const char *before = "";
     printf("#compdef tenure\n"
            "# zsh completion of tenure, made by: tenure completion zsh\n"
+           "_tenure_known() {\n"
+           "    local -a known_\n"
+           "    known_=(${(f)\"$(tenure __known $argv[-1] $line_ 2>/dev/null)\"})\n"
+           "    compadd \"${(@)argv[1,-2]}\" -a known_\n"
+           "}\n"
+           "# The command after --\n"
+           "_tenure_command() {\n"
+           "    local -i at_=$words[(i)--]\n"
+           "    ((at_ < CURRENT)) || return 1\n"
+           "    shift $at_ words\n"
+           "    ((CURRENT -= at_))\n"
+           "    _normal\n"
+           "}\n"
            "_tenure() {\n"
            "    local -a words_\n"
+           "    local -a line_=($words)\n"
            "    local key\n"
            "    if ((CURRENT == 2)); then\n");
     zsh_names();
@@ -250,6 +339,8 @@ static void fish_option(const struct command *c, const struct option *o)
         printf(" -s %c", o->letter);
     if (choices_of(o))
         printf(" -x -a '%s'", choices_of(o));
+    else if (known_of_option(o))
+        printf(" -x -a '(tenure __known %s (commandline -opc) 2>/dev/null)'", known_of_option(o));
     else if (o->metavar)
         printf(" -r");
     printf(" -d '");
@@ -264,6 +355,10 @@ static void fish_command(const struct command *c)
     fish_option(c, &option_help);
     if (c->operand[0].choices)
         fish_word("1", c->name, c->operand[0].choices, c->operand[0].metavar);
+    else if (c->operand[0].metavar && known_of(c->operand[0].kind))
+        printf("complete -c tenure -f -n '__tenure_in %s%s%s; and not contains -- -- (commandline "
+               "-opc)' -a '(tenure __known %s 2>/dev/null)'\n", c->name, c->verb ? " " : "",
+               c->verb ? c->verb : "", known_of(c->operand[0].kind));
     if (c->runs)
         printf("complete -c tenure -n '__tenure_in %s; and contains -- -- (commandline -opc)' -x "
                "-a '(__tenure_command)'\n", c->name);

@@ -7,6 +7,7 @@
 
 #include "cli/exit.h"
 #include "cli/help.h"
+#include "cli/known.h"
 #include "cli/man.h"
 #include "cli/nearest.h"
 #include "cli/output.h"
@@ -107,6 +108,8 @@ int main(int argc, char **argv)
         return help(argc - 2, argv + 2);
     if (strcmp(word, "__man") == 0 && argc > 2)
         return man_print(argv[2], argv[3]);
+    if (strcmp(word, "__known") == 0 && argc > 2)
+        return known_print(argc - 2, argv + 2);
 
     const struct command *c = command_find_group(word);
     if (!c)

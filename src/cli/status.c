@@ -18,9 +18,9 @@ enum { COLUMNS = 8, COLUMNS_VERBOSE = 9 };
 
 struct status {
     const char *asked; /* NAME or PREFIX */
-    bool json, verbose;
+    bool json, verbose, all;
     int64_t started_ms; /* nothing shown is older */
-    size_t names;
+    size_t names, free; /* shown, and left out because nobody holds them or waits */
     tenure *t;
     struct output_table table;
 };
@@ -105,20 +105,35 @@ static void show_json(struct status *s, const tenure_name_info *info)
 static bool show(void *arg, const tenure_name_info *info)
 {
     struct status *s = arg;
+    bool exact = strcmp(info->name, s->asked) == 0;
+    if (info->ticket_count == 0 && !s->all && !exact) {
+        s->free++;
+        return true;
+    }
     s->names++;
     if (s->json)
         show_json(s, info);
     else
         show_rows(s, info);
-    return strcmp(info->name, s->asked) != 0; /* NAME alone, when there is exactly that */
+    return !exact; /* NAME alone, when there is exactly that */
+}
+
+static void print_end(const struct status *s)
+{
+    char age[DURATION_BYTES];
+    printf("# %zu name%s", s->names, s->names == 1 ? "" : "s");
+    if (s->free > 0)
+        printf(", and %zu free (--all shows %s)", s->free, s->free == 1 ? "it" : "them");
+    printf(", at most %s old, in %s\n", length(tenure_now() - s->started_ms, age),
+           tenure_where(s->t));
 }
 
 int command_status(struct invocation *inv)
 {
     struct status s = {.asked = inv->operand[0] ? inv->operand[0] : "",
                        .json = option_given(inv, OPT_JSON),
-                       .verbose = option_given(inv, OPT_VERBOSE)};
-    char age[DURATION_BYTES];
+                       .verbose = option_given(inv, OPT_VERBOSE),
+                       .all = option_given(inv, OPT_ALL)};
     tenure_error err;
     int code = client_open(inv, NULL, &s.t);
     if (code != EXIT_FINE)
@@ -129,8 +144,7 @@ int command_status(struct invocation *inv)
         code = client_fail(&err);
     output_table_close(&s.table);
     if (code == EXIT_FINE && !s.json)
-        printf("# %zu name%s, at most %s old, in %s\n", s.names, s.names == 1 ? "" : "s",
-               length(tenure_now() - s.started_ms, age), tenure_where(s.t));
+        print_end(&s);
     tenure_close(s.t);
     return output_finish(code);
 }

@@ -21,6 +21,7 @@ enum option_id {
     OPT_STORE,
     OPT_JSON,
     OPT_VERBOSE,
+    OPT_ALL,
     OPT_QUIET,
     OPT_AS,
     OPT_NONBLOCK,

@@ -40,7 +40,7 @@ static const struct option transfer_options[] = {
     {.id = OPT_TO, .kind = VALUE_TEXT, .name = "to", .metavar = "CANDIDATE", .required = true,
      .noun = "a candidate", .least = 1, .most = CLAIM_AS_BYTES_MAX,
      .help = "The waiting candidate: its --as, or its ticket."},
-    {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait", .metavar = "SEC",
+    {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait", .metavar = "TIME",
      .noun = "a wait", .least = 1, .most = INT64_MAX, .standard = "30s",
      .help = "How long the candidate may take to serve before it is rolled back."},
     OPTION_BY,

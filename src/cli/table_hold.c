@@ -10,7 +10,7 @@
     {.id = OPT_NONBLOCK, .kind = VALUE_NONE, .letter = 'n', .name = "nonblock",                    \
      .help = "Do not wait: end with 80 when it is held."},                                         \
         {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait",                    \
-         .metavar = "SEC", .noun = "a wait", .least = 0, .most = INT64_MAX,                        \
+         .metavar = "TIME", .noun = "a wait", .least = 0, .most = INT64_MAX,                       \
          .standard = "wait for ever",                                                              \
          .help = "Wait so long at most, then end with 80; 0 is the same as -n."},                  \
     {.id = OPT_CONFLICT_CODE, .kind = VALUE_CODE, .letter = 'E', .name = "conflict-exit-code",     \
@@ -208,7 +208,7 @@ const struct command command_row_check = {
 
 static const struct option lease_take_options[] = {
     OPTION_LEASE_TTL("How long it stands without a renewal."),
-    {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait", .metavar = "SEC",
+    {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait", .metavar = "TIME",
      .noun = "a wait", .least = 0, .most = INT64_MAX, .standard = "do not wait",
      .help = "Try for so long when another lease stands, then end with 80."},
     {.id = OPT_AS, .kind = VALUE_TEXT, .name = "as", .metavar = "OWNER", .noun = "an owner",

@@ -17,6 +17,9 @@ static const struct option status_options[] = {
                 "strings."),
     {.id = OPT_VERBOSE, .kind = VALUE_NONE, .letter = 'v', .name = "verbose",
      .help = "Also list who waits, in the order of service, and published values."},
+    {.id = OPT_ALL, .kind = VALUE_NONE, .letter = 'a', .name = "all",
+     .help = "Also show names that nobody holds or waits for; they are known for 30 days after "
+             "their last use."},
     {0},
 };
 
@@ -26,7 +29,8 @@ const struct command command_row_status = {
     .about =
         "Prints the holders of all names, of one name, or of all names that start with a "
         "prefix: NAME shows exactly that name when it exists, else it is taken as a prefix; "
-        "end it with a slash to see what is below it.\n\n"
+        "end it with a slash to see what is below it. Names that are free are counted, and shown "
+        "with --all or by their own name.\n\n"
         "LEFT is the time after which the store may give the name to another, if nothing is "
         "heard of the holder. A holder that is dead is shown as dead: its name is free for the "
         "next who asks. The last line says how old the information is at most.",

@@ -143,8 +143,8 @@ class Cli:
         return process
 
     def status(self, name=None):
-        """{name: object} of `status --json`."""
-        done = self.run("status", "--json", *([name] if name else []))
+        """{name: object} of `status --json --all`."""
+        done = self.run("status", "--json", "--all", *([name] if name else []))
         if done.code == UNREACHABLE and "no such store" in done.err:
             return {}  # nobody has made it yet
         assert done.code == 0, done.err

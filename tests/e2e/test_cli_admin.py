@@ -64,6 +64,19 @@ def test_status_takes_a_name_or_a_prefix(cli):
     assert list(cli.status("x")) == []
 
 
+def test_status_leaves_out_and_counts_what_is_free_unless_asked(cli):
+    cli.run("lock", "a", "--", "true")
+    cli.run("lock", "b", "--", "true")
+    cli.hold("c")
+    assert [o["name"] for o in cli.run("status", "--json").objects] == ["c"]
+    lines = cli.run("status").out.splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == ["c"]
+    assert lines[-1].startswith("# 1 name, and 2 free (--all shows them)")
+    assert [o["name"] for o in cli.run("status", "--json", "a").objects] == ["a"]
+    assert [o["name"] for o in cli.run("status", "--json", "--all").objects] == ["a", "b", "c"]
+    assert "3 names, at most" in cli.run("status", "-a").out
+
+
 def test_history_tells_what_ended_each_tenure_and_the_gaps(cli):
     cli.run("lock", "--as", "one", "a", "--", "true")
     holder, _ = cli.hold("a", "--as", "two")
@@ -232,7 +245,7 @@ def test_a_store_whose_path_is_not_utf_8_can_be_shown(cli):
     folder = os.fsencode(cli.directory) + b"/\xff"
     os.mkdir(folder)
     url = b"sqlite:" + folder + b"/s.db"
-    for arguments in ([b"lock", b"a", b"--", b"true"], [b"status", b"--json"]):
+    for arguments in ([b"lock", b"a", b"--", b"true"], [b"status", b"--json", b"a"]):
         done = subprocess.run([os.fsencode(BINARY), *arguments[:1], b"--store", url,
                                *arguments[1:]], capture_output=True, env=cli.env)
         assert done.returncode == 0, done.stderr

@@ -30,7 +30,7 @@ BAD = [
     (["lock", "--tt", "5s", "a"], "--tt: unknown option"),
     (["lock", "--nonblock=1", "a"], "--nonblock=1: it takes no value"),
     (["lock", "--ttl"], "--ttl: TIME is missing"),
-    (["lock", "-w"], "-w: SEC is missing"),
+    (["lock", "-w"], "-w: TIME is missing"),
     (["lock", "-w", "5", "--wait", "5", "a"], "-w, --wait: given twice"),
     (["lock", "-w5", "-w5", "a"], "-w, --wait: given twice"),
     (["lock", "-nn", "a"], "-n, --nonblock: given twice"),
@@ -241,6 +241,36 @@ def test_bash_completes_commands_options_and_values(cli):
     assert "--strict" not in bash_complete(cli, "tenure", "guard", "check", "--")
 
 
+@pytest.fixture
+def election(cli):
+    """Somebody leads `role`, and two stand by, one of whom has a name to be careful with."""
+    cli.start("lead", "--as", "first", "role").out.wait_for(lambda line: line.isdigit())
+    for i, who in enumerate(("node-b", "$(touch pwned) b")):
+        cli.start("lead", "--as", who, "role")
+        cli.wait_for_waiters("role", i + 1)
+    return cli
+
+
+def test_bash_completes_what_the_store_knows(election, tmp_path):
+    assert bash_complete(election, "tenure", "evict", "ro") == ["role"]
+    assert bash_complete(election, "tenure", "transfer", "role", "--to", "n") == ["node-b"]
+    offered = bash_complete(election, "tenure", "transfer", "role", "--to", "")
+    assert "node-b" in offered and "first" not in offered
+    assert "\\$\\(touch\\" in offered and not (tmp_path / "pwned").exists()
+    assert bash_complete(election, "tenure", "transfer", "other", "--to", "n") == ["node-b"]
+
+
+def test_bash_completes_the_command_that_is_run(cli):
+    assert "tenure" in bash_complete(cli, "tenure", "lock", "a", "--", "tenu")
+    assert bash_complete(cli, "tenure", "lock", "a", "--", "sh", "--per") == []
+
+
+def test_without_a_store_completion_is_silent_and_makes_none(cli, tmp_path):
+    assert bash_complete(cli, "tenure", "transfer", "role", "--to", "n") == []
+    assert cli.run("__known", "names").code == 0
+    assert not (tmp_path / "tenure.db").exists()
+
+
 def fish_complete(cli, line):
     done = subprocess.run(["fish", "--no-config", "-c",
                            f"tenure completion fish | source; complete -C '{line}'"],
@@ -262,19 +292,27 @@ def test_fish_completes_commands_options_and_values(cli):
     assert fish_complete(cli, "tenure lock a -- tenure lea") == ["lead", "lease"]
 
 
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_fish_completes_what_the_store_knows(election, tmp_path):
+    assert fish_complete(election, "tenure evict ro") == ["role"]
+    assert fish_complete(election, "tenure transfer role --to n") == ["node-b"]
+    assert not (tmp_path / "pwned").exists()
+
+
 def zsh_complete(cli, *lines):
-    """What zsh offers for each line, by asking it in a terminal of its own."""
+    """What zsh offers for each line, by asking it in a terminal of its own.  "2004h" is written
+    when its editor takes over: what is typed before that is the terminal's."""
     script = r"""
 zmodload zsh/zpty
 zpty z zsh -f -i
 go() { zpty -w z "$1"; }
-go "PS1=; unsetopt zle_bracketed_paste; LISTMAX=1000; autoload -U compinit; compinit -u -D"
+go "PS1=; LISTMAX=1000; autoload -U compinit; compinit -u -D"
 go 'source <(tenure completion zsh); setopt no_list_beep; bindkey "^I" list-choices'
 go 'echo RE""ADY'
-zpty -r -m z x '*READY*'
+zpty -r -m z x '*READY*2004h*'
 for line; do
     zpty -w -n z "$line"$'\t'$'\x15''echo DO""NE'$'\n'
-    zpty -r -m z out '*DONE*'
+    zpty -r -m z out '*DONE*2004h*'
     print -r -- "$out"
     print -r -- "=== next"
 done
@@ -298,6 +336,16 @@ def test_zsh_completes_commands_options_and_values(cli):
     assert "USR1" in signals
 
 
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_zsh_completes_what_the_store_knows_and_the_command_that_is_run(election, tmp_path):
+    names, candidates, command, _ = zsh_complete(
+        election, "tenure evict ", "tenure transfer role --to ", "tenure lock a -- tenur")
+    assert "role" in names
+    assert "node-b" in candidates and "first" not in candidates
+    assert "tenure" in command.split("tenur", 1)[1]
+    assert not (tmp_path / "pwned").exists()
+
+
 # ---- streams -------------------------------------------------------------------------------------
 
 
@@ -318,8 +366,7 @@ def test_closed_standard_descriptors_are_not_taken_for_the_store(cli):
     assert done.code == 0
     done = cli.run("lock", "a", "--", "true", preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
     assert done.code == 0
-    done = cli.run("status", "--json")
-    assert done.code == 0 and done.objects[0]["name"] == "a"
+    assert list(cli.status()) == ["a"]
 
 
 def test_timing_prints_what_follows_from_the_ttl(cli):
