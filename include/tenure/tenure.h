@@ -1,10 +1,12 @@
 /* tenure/tenure.h - locks, leases and elections that say when they end.
  *
+ * The pages that are named here are in share/doc/tenure, and in docs/ of the sources.
+ *
  * WHAT IS NOT PROMISED.  Read this first.
  *
  *  - A tenure is a belief with a deadline.  Between tenure_check() and your next instruction
  *    the process can be stopped for an hour.  Only a guard where the write lands (see
- *    docs/guard-sqlite.md) turns the belief into a fact: give it the token.
+ *    guard-sqlite.md) turns the belief into a fact: give it the token.
  *  - tenure cannot stop your threads.  When a tenure is lost it tells you, no later than the
  *    deadline; `tenure lock` and `tenure lead` (the command line) also end the process tree.
  *  - A background pump renews while your program hangs.  Set max_silence_ms, or a dead worker
@@ -31,7 +33,7 @@
  * tenure_close() there frees memory and touches nothing of the parent's.
  * TIME.  Every duration is in milliseconds, in an int64_t whose name ends in _ms.
  *
- * EXAMPLE (compiled and run by the tests: docs/examples/lock.c)
+ * EXAMPLE (compiled and run by the tests: examples/lock.c)
  *
  *     tenure *t;
  *     tenure_claim *c;
@@ -125,7 +127,7 @@ typedef struct tenure_terms {
 #define TENURE_TERMS_INIT { sizeof(tenure_terms), TENURE_LOCK, false, 1, 0, TENURE_FOREVER, NULL }
 
 /* Asks for a name and returns at once with a claim that is asking, waiting or already held.
- *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; docs/names.md.
+ *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; see names.md.
  *   ret    owned by the handle; ended with tenure_release().
  * With terms->wait_ms == 0 the claim never enters the queue: it is held or refused.
  * Errors: TENURE_INVALID, TENURE_HELD (try), TENURE_CONFLICT (the name is used with another

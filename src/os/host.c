@@ -43,6 +43,12 @@ static bool has_pidfd(void)
     return fd >= 0;
 }
 
+/* Of nothing that can be open. */
+static bool has_close_range(void)
+{
+    return syscall(SYS_close_range, ~0U, ~0U, 0) == 0;
+}
+
 static bool has_boottime_timer(void)
 {
     int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
@@ -90,6 +96,8 @@ void host_examine(host_finding_fn *fn, void *arg)
          "no subreaper: daemons that detach get out of the command's tree");
     find(&f, has_pidfd(), "pidfd: only processes of the tree are ever signalled",
          "no pidfd: lock and lead cannot run commands here");
+    find(&f, has_close_range(), "close_range: the guardian keeps nothing open that is not its own",
+         "no close_range (Linux 5.10): lock and lead cannot run commands here");
     find(&f, access("/proc/self/stat", R_OK) == 0, "/proc is there: the tree can be seen",
          "no /proc: lock and lead cannot run commands here");
     fn(arg, true,

@@ -156,8 +156,10 @@ static const char *prepare(struct supervisor *s, const struct supervisor_options
         return "a timer";
     int probe = pidfd_open(getpid(), 0); /* no guardian where it cannot be watched */
     if (probe < 0)
-        return "pidfd (Linux 5.4 or newer)";
+        return "pidfd (Linux 5.10 or later)";
     close(probe);
+    if (close_range(~0U, ~0U, 0) != 0) /* the guardian would keep what is not its own */
+        return "close_range (Linux 5.10 or later)";
     if (!opt->without_group && cgroup_make(&s->group) < 0)
         s->group = CGROUP_NONE; /* the walk over the tree does without */
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
