@@ -264,6 +264,11 @@ int tenure_resign(tenure *t, const char *name, const char *by, tenure_token *ret
 int tenure_transfer(tenure *t, const char *name, const char *to, const char *by, int64_t wait_ms,
                     tenure_token *ret_token, tenure_error *err) TENURE_MUST_CHECK;
 
+/* Makes a store, or brings it up to this version, where that is an operator's affair: a schema in
+ * a database server.  Others are made when they are first opened, and for them, and where there is
+ * nothing to do, this does nothing.  `where` as in tenure_open().  May wait for ten seconds. */
+int tenure_init(const char *where, tenure_error *err) TENURE_MUST_CHECK;
+
 /* Accepts a store that went back in time (TENURE_WENT_BACK): from now on it gives out only tokens
  * above `above`, which must be the highest that any guard or log has seen.  `where` as in
  * tenure_open().  TENURE_INVALID when the store has given out higher ones itself. */

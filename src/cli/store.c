@@ -78,11 +78,14 @@ static int init(const struct invocation *inv)
     tenure_error err;
     if (option_given(inv, OPT_GROUP) && (url = url_of_group(inv)) == NULL)
         return EXIT_USAGE;
-    int code = tenure_open(url ? url : option_text(inv, OPT_STORE, NULL), &opt, &t, &err);
+    const char *where = url ? url : option_text(inv, OPT_STORE, NULL);
+    int code = tenure_init(where, &err);
+    if (code == 0)
+        code = tenure_open(where, &opt, &t, &err); /* which creates or migrates a local store */
     free(url);
     if (code < 0)
         return client_fail(&err);
-    printf("%s\n", tenure_where(t)); /* to open it was to create or migrate it */
+    printf("%s\n", tenure_where(t));
     tenure_close(t);
     return output_finish(EXIT_FINE);
 }

@@ -221,10 +221,12 @@ const struct command command_row_store_init = {
     .summary = "Create a store",
     .about = "Creates the store where it does not exist yet, and checks it where it does. A "
              "SQLite store is also created by its first use, for its user alone; with --group, for "
-             "all users of a group.",
+             "all users of a group. One in PostgreSQL is only created here, in a schema "
+             "(?schema=NAME, default tenure), by a role with CREATE on the database.",
     .examples = "tenure store init --store sqlite:/var/lib/app/tenure.db\n"
                 "# shared by the users of a group, as root\n"
-                "tenure store init --group billing --store sqlite:/var/lib/billing/tenure.db\n",
+                "tenure store init --group billing --store sqlite:/var/lib/billing/tenure.db\n"
+                "tenure store init --store 'postgres://admin@db.example/app?schema=tenure'\n",
     .options = store_init_options,
     .exits = store_exits,
     .run = command_store,

@@ -360,3 +360,10 @@ EXPORT int tenure_raise(const char *where, tenure_token above, tenure_error *err
     int code = resolve(where, true, url, err);
     return code < 0 ? code : store_raise(url, above, err);
 }
+
+EXPORT int tenure_init(const char *where, tenure_error *err)
+{
+    char url[URL_BYTES];
+    int code = resolve(where, false, url, err);
+    return code < 0 ? code : store_init(url, err);
+}

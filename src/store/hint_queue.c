@@ -12,6 +12,11 @@ void hint_queue_add(struct hint_queue *q, uint64_t key_hash)
         q->key_hash[(q->head + q->count++) % HINT_QUEUE_MAX] = key_hash;
 }
 
+bool hint_queue_is_empty(const struct hint_queue *q)
+{
+    return !q->all && q->count == 0;
+}
+
 bool hint_queue_take(struct hint_queue *q, struct store_hint *ret)
 {
     if (q->all) {

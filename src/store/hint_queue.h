@@ -15,6 +15,8 @@ struct hint_queue {
 
 void hint_queue_add(struct hint_queue *q, uint64_t key_hash);
 
+bool hint_queue_is_empty(const struct hint_queue *q);
+
 /* The next hint; false when there is none. */
 bool hint_queue_take(struct hint_queue *q, struct store_hint *ret);
 

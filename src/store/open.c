@@ -6,12 +6,21 @@ static const struct engine {
     const char *scheme;
     store_open_fn *open;
     int (*raise)(const struct url *url, uint64_t above, tenure_error *err); /* NULL: no need */
+    int (*init)(const struct url *url, tenure_error *err); /* NULL: to open it is to make it */
 } engines[] = {
-    {"sqlite", sqlite_store_open, sqlite_store_raise},
-    {"memory", memory_store_open, NULL},
+    {"sqlite", sqlite_store_open, sqlite_store_raise, NULL},
+#ifdef TENURE_POSTGRES
+    {"postgres", postgres_store_open, postgres_store_raise, postgres_store_init},
+    {"postgresql", postgres_store_open, postgres_store_raise, postgres_store_init},
+#endif
+    {"memory", memory_store_open, NULL, NULL},
 };
 
-#define KNOWN "known are sqlite:PATH and memory:NAME"
+#ifdef TENURE_POSTGRES
+#define KNOWN "known are sqlite:PATH, postgres://HOST/DATABASE and memory:NAME"
+#else
+#define KNOWN "known are sqlite:PATH and memory:NAME (built without libpq: no postgres:)"
+#endif
 
 /* The engine of a URL, or a code. */
 static int find(const char *text, struct url *ret_url, const struct engine **ret,
@@ -53,4 +62,14 @@ int store_raise(const char *url, uint64_t above, tenure_error *err)
     if (!engine->raise)
         return fail(err, TENURE_INVALID, "%.120s: tokens of this store cannot be raised", url);
     return engine->raise(&parts, above, err);
+}
+
+int store_init(const char *url, tenure_error *err)
+{
+    struct url parts;
+    const struct engine *engine;
+    int code = find(url, &parts, &engine, err);
+    if (code < 0 || !engine->init)
+        return code;
+    return engine->init(&parts, err);
 }

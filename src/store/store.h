@@ -206,13 +206,17 @@ struct store {
 /* Options of opening. */
 struct store_options {
     struct span patience; /* an embedded engine may block a call for so long: ttl/6 */
-    bool create;          /* make it when it does not exist */
+    bool create;          /* make it when it does not exist (where that takes no store_init()) */
 };
 
 /* Opens the store that the URL names (src/store/open.c has the table of engines).  Returns 0 or a
  * tenure_code with *err filled. */
 int store_open(const char *url, const struct store_options *opt, struct store **ret,
                tenure_error *err);
+
+/* Makes the store's schema, or brings it up to our version, where an engine wants that to be done
+ * by somebody with the right to; else, and when it is there, nothing happens.  May wait. */
+int store_init(const char *url, tenure_error *err);
 
 /* The way out of TENURE_WENT_BACK: accepts the store as it is, and lifts its tokens above `above`
  * and above all that it can know of.  TENURE_BUSY while sessions of it run, TENURE_INVALID for an

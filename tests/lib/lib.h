@@ -5,13 +5,16 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <tenure/tenure.h>
+#include <unistd.h>
 
 #include "tap.h"
 
-#define TTL 600 /* short, because some cases wait for it */
+/* Short, because some cases wait for it; with a server in between it has more to hold. */
+#define TTL (server ? 2400 : 600)
 
-static char url[256];
+static char url[320];
 static bool is_sqlite;
+static const char *server; /* the URL of its database, or NULL */
 static tenure_error err;
 
 /* A store that no case used before. */
@@ -25,11 +28,18 @@ static inline void fresh(void)
         if (!mkdtemp(dir))
             abort();
     }
-    if (is_sqlite)
+    if (server)
+        snprintf(url, sizeof url, "%s%cschema=lib_%ld_%d", server, strchr(server, '?') ? '&' : '?',
+                 (long)getpid(), ++n);
+    else if (is_sqlite)
         snprintf(url, sizeof url, "sqlite:%s/%d.db", dir, ++n);
     else
         snprintf(url, sizeof url, "memory:%d", ++n);
     memset(&err, 0, sizeof err);
+    if (tenure_init(url, &err) < 0) {
+        printf("# %s\n", err.text);
+        exit(2);
+    }
 }
 
 static inline tenure *open_as(const char *as, unsigned flags)

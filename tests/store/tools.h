@@ -49,12 +49,23 @@ static inline bool before(int64_t limit)
     return clock_now().ms < limit;
 }
 
+/* Waits until the store has work, at the latest until `limit`; a little even when it is due, as it
+ * always is while nobody takes its hints. */
+static inline void rest(struct store *s, int64_t limit)
+{
+    int64_t wait = instant_min(s->ops->due(s), INSTANT(limit)).ms - clock_now().ms;
+    struct pollfd p = {.fd = s->ops->fd(s), .events = POLLIN};
+    poll(&p, 1, wait > 0 ? (int)wait : 1);
+}
+
 /* Turns the store until the operation is done. */
 static inline int finish(struct store *s, struct store_op *op)
 {
     int64_t limit = clock_now().ms + LIMIT_MS;
-    while (!op->done && before(limit))
+    while (!op->done && before(limit)) {
+        rest(s, limit);
         s->ops->process(s);
+    }
     if (!op->done) {
         s->ops->abandon(s, op);
         return TENURE_TIMED_OUT;
@@ -213,10 +224,7 @@ static inline bool heard(struct store *s, const char *key, int64_t limit_ms)
             if (hint.all || hint.key_hash == hash)
                 return true;
         }
-        int64_t wait = instant_min(s->ops->due(s), INSTANT(limit)).ms - clock_now().ms;
-        struct pollfd p = {.fd = s->ops->fd(s), .events = POLLIN};
-        if (wait > 0)
-            poll(&p, 1, (int)wait);
+        rest(s, limit);
     } while (before(limit));
     return false;
 }

@@ -1,0 +1,498 @@
+-- store/postgres.sql - a store in PostgreSQL: its tables, and all that ever touches them.
+--
+-- A store is one schema of a database (@schema@).  `tenure store init` runs this text in one
+-- transaction; the roles that use the store get USAGE on the schema and EXECUTE on the functions
+-- and nothing else, because each function runs with the rights of the schema's owner.
+--
+-- ROUND TRIPS.  A client decides on what it remembers of records and sessions, and sends the
+-- decision with all that it relied on: apply() makes it so when that still holds, else it says
+-- what is there now, so that the next try is most likely right.  Many decisions of one process
+-- ride in one call and one commit, and each succeeds or fails on its own.
+--
+-- VERSIONS are random numbers that the writer draws.  So no version ever comes again: not when a
+-- name is deleted and made anew, and not when the database is put back from a backup.
+--
+-- TOKENS and ids of sessions come from one sequence, which no transaction waits for.  A process
+-- draws some ahead, so a name may see tokens out of the sequence's order: the rules then go on
+-- above the name's own last one.  What a deleted name gave out is covered by meta.floor, which only
+-- a deletion raises and which everybody who makes a name anew must have heard of.
+--
+-- DEATH is written down, by one who is entitled to it (postgres_life.c): a session lives while its
+-- row is there and not `dead`, whatever the clock says.  `beat` counts its renewals: who declares
+-- it dead names the beat that it watched, so a renewal that comes in between wins.
+--
+-- CONTENTION.  Who loses twice in a row asks for the record first (hold()), decides, and writes, in
+-- one transaction: then the server's queue of row locks is the order.  A name that is not there is
+-- held by a row of version 1, which no other transaction ever sees.
+--
+-- LOCKS are taken in one order, always: sessions by id, then records by key, then meta.  None is
+-- held longer than one call, or two and a commit after hold(), which the server cuts short when
+-- the client stalls.  READ COMMITTED is enough: each write names the version that it
+-- replaces, and who waited for a row sees it as it is after the wait.
+--
+-- PLANS.  A table that was small when a plan was made may be large when it is used, so sequential
+-- scans are off.  That makes plans look dear, and dear plans are compiled (jit), for tenths of a
+-- second: so that is off, too.
+--
+-- Nothing depends on the connection: no setting, no named statement, no temporary object, no
+-- advisory lock.  So any pooler may stand in between.
+
+CREATE SCHEMA @schema@;
+
+CREATE TABLE @schema@.meta (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    version integer NOT NULL,       -- of this text
+    id uuid NOT NULL DEFAULT gen_random_uuid(),
+    floor bigint NOT NULL DEFAULT 0 -- at least every token of every name that was deleted
+);
+INSERT INTO @schema@.meta (version) VALUES (1);
+
+CREATE TABLE @schema@.record (
+    key text COLLATE "C" PRIMARY KEY,
+    version bigint NOT NULL,        -- random, never 0; 1: not there yet
+    floor bigint NOT NULL,          -- at least every token of this name
+    sessions bigint[] NOT NULL,     -- whom the last decision asked about: the next one will, too
+    bytes bytea NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+CREATE TABLE @schema@.session (
+    id bigint PRIMARY KEY,
+    ttl_ms bigint NOT NULL,
+    beat bigint NOT NULL DEFAULT 1,
+    expires bigint NOT NULL,        -- on clock(), at the last renewal
+    noticed bigint,                 -- at which beat it was told to stop, until it has heard
+    dead boolean NOT NULL DEFAULT false,
+    suspected bigint                -- since when it has been seen silent for longer than its ttl
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+CREATE SEQUENCE @schema@.token CACHE 1;
+CREATE SEQUENCE @schema@.change CACHE 1;
+SELECT nextval('@schema@.change'); -- else the first change would look like none
+
+-- The server's clock in milliseconds.  It may be stepped; who uses it compares it with its own.
+CREATE FUNCTION @schema@.clock() RETURNS bigint LANGUAGE sql VOLATILE
+AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+
+-- Refuses to serve when the sequence is behind a token that the caller has seen: the database is
+-- older than what it has promised.
+CREATE FUNCTION @schema@.refuse_past(high bigint) RETURNS void LANGUAGE plpgsql
+AS $$
+DECLARE last bigint;
+BEGIN
+    SELECT s.last_value INTO last FROM @schema@.token s;
+    IF last < high THEN
+        RAISE EXCEPTION 'the store went back in time: its last token is % and was %', last, high
+            USING ERRCODE = 'TN001';
+    END IF;
+END $$;
+
+-- What a new connection asks first: schema version, clock, floor, last token, changes.
+CREATE FUNCTION @schema@.hello(high bigint, OUT version integer, OUT now bigint, OUT floor bigint,
+                               OUT last bigint, OUT changes bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM @schema@.refuse_past(high);
+    SELECT m.version, m.floor INTO hello.version, hello.floor FROM @schema@.meta m;
+    SELECT s.last_value INTO hello.last FROM @schema@.token s;
+    SELECT s.last_value INTO hello.changes FROM @schema@.change s;
+    now := @schema@.clock();
+END $$;
+
+-- What it is about, by kind:
+--   0 the head     a clock, b floor
+--   1 a token      a
+--   2 done         op
+--   3 not done     op; a version (0: no such record), b floor, c its index among the keys of op,
+--                  bytes (NULL: as it was seen)
+--   4 a session    op state (0 lives, 1 dead, 2 gone, 3 long silent); a id, b beat, c expires,
+--                  d ttl
+CREATE TYPE @schema@.answer AS (kind integer, op integer, a bigint, b bigint, c bigint, d bigint,
+                                bytes bytea);
+
+-- Sessions as they are now.  Those that are silent for longer than their ttl are noted; after one
+-- more ttl of silence everybody may declare them dead.
+CREATE FUNCTION @schema@.report(ids bigint[], now bigint) RETURNS SETOF @schema@.answer
+LANGUAGE plpgsql
+AS $$
+DECLARE silent bigint[];
+BEGIN
+    SELECT array_agg(s.id) INTO silent FROM @schema@.session s
+        WHERE s.id = ANY (ids) AND s.expires <= now AND NOT s.dead AND s.suspected IS NULL;
+    IF silent IS NOT NULL THEN
+        UPDATE @schema@.session s SET suspected = now FROM (
+            SELECT x.id FROM @schema@.session x WHERE x.id = ANY (silent)
+                AND NOT x.dead AND x.suspected IS NULL AND x.expires <= now
+                ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED) y WHERE s.id = y.id;
+    END IF;
+    RETURN QUERY SELECT 4, CASE WHEN s.id IS NULL THEN 2 WHEN s.dead THEN 1
+                                WHEN s.suspected + s.ttl_ms <= now THEN 3 ELSE 0 END,
+                        u.id, s.beat, s.expires, s.ttl_ms, NULL::bytea
+        FROM (SELECT DISTINCT i.id FROM unnest(ids) i(id)) u
+        LEFT JOIN @schema@.session s ON s.id = u.id;
+END $$;
+
+-- Locks what a call relies on of sessions, declares who is to be declared, and returns the
+-- positions in `ids` that are not as expected.  Modes: 0 it lives, 1 declare it dead, 2 it was only
+-- asked for, 3 it lives and was not renewed since (it is to be told to stop).
+CREATE FUNCTION @schema@.rely(ids bigint[], modes integer[], beats bigint[], notices bigint[],
+                              writes boolean) RETURNS bigint[]
+LANGUAGE plpgsql
+AS $$
+DECLARE wrong bigint[];
+BEGIN
+    IF notices IS NOT NULL OR 1 = ANY (modes) THEN
+        PERFORM 1 FROM @schema@.session s WHERE s.id = ANY (ids || notices)
+            ORDER BY s.id FOR NO KEY UPDATE;
+        UPDATE @schema@.session s SET dead = true FROM unnest(ids, modes, beats) u(id, mode, beat)
+            WHERE u.mode = 1 AND s.id = u.id AND s.beat = u.beat AND NOT s.dead;
+    ELSIF writes THEN
+        PERFORM 1 FROM @schema@.session s WHERE s.id = ANY (ids) ORDER BY s.id FOR SHARE;
+    END IF;
+    SELECT array_agg(u.n) INTO wrong
+        FROM unnest(ids, modes, beats) WITH ORDINALITY u(id, mode, beat, n)
+        LEFT JOIN @schema@.session s ON s.id = u.id
+        WHERE CASE u.mode WHEN 0 THEN s.id IS NULL OR s.dead
+                          WHEN 3 THEN s.id IS NULL OR s.dead OR s.beat <> u.beat
+                          WHEN 1 THEN s.id IS NOT NULL AND NOT s.dead ELSE true END;
+    RETURN wrong;
+END $$;
+
+-- Decisions on one record each, in the order of their keys.  For the i-th:
+--   keys, seen      the record, and the version that was decided on (0: none; -1: not known)
+--   fresh           the version to be written; 0: nothing changes; -1: it is to be deleted
+--   data            what is written; NULL with a version: nothing but the version, as a fence
+--                   against a write of ours that may still be under way
+--   floors          the token floor that was decided on, and the one after it
+--   notices         whom to tell with its next renewal, or 0
+--   froms           ids[froms[i] + 1 .. froms[i + 1]] are the sessions that were asked for
+-- The clock that was decided on is `guess`; nothing is written when it is off by more than `slack`.
+CREATE FUNCTION @schema@.apply(
+    keys text[], seen bigint[], fresh bigint[], data bytea[], floors bigint[],
+    floors_after bigint[], notices bigint[], froms integer[], ids bigint[], modes integer[],
+    beats bigint[], guess bigint, slack bigint, high bigint, draw integer)
+    RETURNS SETOF @schema@.answer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+    t bigint := @schema@.clock();
+    r @schema@.answer;
+    writes boolean := EXISTS (SELECT 1 FROM unnest(fresh) f WHERE f <> 0);
+    told bigint[]; wrong bigint[]; mine bigint[]; others bigint[]; asked bigint[] := '{}';
+    good boolean; changed boolean := false; deleted bigint := 0; f bigint; v bigint;
+BEGIN
+    PERFORM @schema@.refuse_past(high);
+    IF writes THEN
+        SELECT array_agg(n) INTO told FROM unnest(notices) n WHERE n <> 0;
+    END IF;
+    IF cardinality(ids) > 0 OR told IS NOT NULL THEN
+        wrong := @schema@.rely(ids, modes, beats, told, writes);
+    END IF;
+    FOR i IN 1 .. cardinality(keys) LOOP
+        mine := ids[froms[i] + 1 : froms[i + 1]];
+        good := seen[i] >= 0 AND (fresh[i] = 0 OR abs(t - guess) <= slack)
+            AND (wrong IS NULL OR NOT EXISTS (
+                SELECT 1 FROM unnest(wrong) w WHERE w > froms[i] AND w <= froms[i + 1]));
+        IF NOT good THEN
+            NULL;
+        ELSIF fresh[i] = 0 OR (fresh[i] = -1 AND seen[i] = 0) THEN
+            SELECT x.version INTO v FROM @schema@.record x WHERE x.key = keys[i] AND x.version <> 1;
+            good := coalesce(v, 0) = seen[i];
+            asked := asked || mine;
+        ELSIF fresh[i] = -1 THEN
+            DELETE FROM @schema@.record x WHERE x.key = keys[i] AND x.version = seen[i]
+                RETURNING x.floor INTO f;
+            good := FOUND;
+            IF good THEN
+                deleted := greatest(deleted, f, floors_after[i]);
+            END IF;
+        ELSIF seen[i] = 0 AND data[i] IS NULL THEN
+            INSERT INTO @schema@.record VALUES (keys[i], 1, 0, '{}', '') ON CONFLICT DO NOTHING;
+            good := FOUND;
+            IF good THEN
+                DELETE FROM @schema@.record x WHERE x.key = keys[i];
+                deleted := greatest(deleted, floors_after[i]);
+            END IF;
+        ELSIF seen[i] = 0 THEN
+            INSERT INTO @schema@.record AS x
+                VALUES (keys[i], fresh[i], floors_after[i], mine, data[i])
+                ON CONFLICT (key) DO UPDATE SET version = excluded.version,
+                    floor = excluded.floor, sessions = excluded.sessions, bytes = excluded.bytes
+                    WHERE x.version = 1;
+            good := FOUND;
+            IF good THEN
+                SELECT m.floor INTO f FROM @schema@.meta m;
+                IF greatest(f, deleted) > floors[i] THEN
+                    DELETE FROM @schema@.record x WHERE x.key = keys[i];
+                    good := false;
+                END IF;
+            END IF;
+        ELSE
+            UPDATE @schema@.record x SET version = fresh[i], sessions = mine,
+                    bytes = coalesce(data[i], x.bytes),
+                    floor = greatest(x.floor, floors_after[i])
+                WHERE x.key = keys[i] AND x.version = seen[i];
+            good := FOUND;
+        END IF;
+        IF good THEN
+            changed := changed OR fresh[i] <> 0;
+            IF notices[i] <> 0 THEN
+                UPDATE @schema@.session s SET noticed = s.beat WHERE s.id = notices[i];
+            END IF;
+            r := ROW (2, i, NULL, NULL, NULL, NULL, NULL);
+        ELSE
+            r := ROW (3, i, 0, 0, 0, NULL, NULL);
+            SELECT x.version, x.floor, x.sessions, CASE WHEN x.version <> seen[i] THEN x.bytes END
+                INTO r.a, r.b, others, r.bytes FROM @schema@.record x WHERE x.key = keys[i];
+            r.a := coalesce(r.a, 0);
+            r.c := 0;
+            asked := asked || mine || others;
+        END IF;
+        RETURN NEXT r;
+    END LOOP;
+    IF deleted > 0 THEN
+        UPDATE @schema@.meta m SET floor = deleted WHERE m.floor < deleted;
+    END IF;
+    IF changed THEN
+        PERFORM nextval('@schema@.change');
+    END IF;
+    SELECT m.floor INTO f FROM @schema@.meta m;
+    r := ROW (0, 0, t, f, NULL, NULL, NULL);
+    RETURN NEXT r;
+    RETURN QUERY SELECT 1, 0, nextval('@schema@.token'), NULL::bigint, NULL::bigint, NULL::bigint,
+        NULL::bytea FROM generate_series(1, draw);
+    IF cardinality(asked) > 0 THEN
+        RETURN QUERY SELECT * FROM @schema@.report(asked, t);
+    END IF;
+END $$;
+
+-- One decision on several records, which are in the order of their keys; else like apply().  Names
+-- that are not there are held by a row of their own until the end of the call.
+CREATE FUNCTION @schema@.apply_together(
+    keys text[], seen bigint[], fresh bigint[], data bytea[], floors bigint[],
+    floors_after bigint[], notices bigint[], froms integer[], ids bigint[], modes integer[],
+    beats bigint[], guess bigint, slack bigint, high bigint, draw integer)
+    RETURNS SETOF @schema@.answer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+    t bigint := @schema@.clock();
+    writes boolean := EXISTS (SELECT 1 FROM unnest(fresh) f WHERE f <> 0);
+    good boolean := -1 <> ALL (seen) AND (NOT writes OR abs(t - guess) <= slack);
+    made integer[] := '{}'; told bigint[]; f bigint; v bigint; others bigint[]; p integer;
+BEGIN
+    PERFORM @schema@.refuse_past(high);
+    SELECT array_agg(n) INTO told FROM unnest(notices) n WHERE n <> 0 AND writes;
+    IF good AND (cardinality(ids) > 0 OR told IS NOT NULL) THEN
+        good := @schema@.rely(ids, modes, beats, told, writes) IS NULL;
+    END IF;
+    IF good AND writes THEN
+        FOR i IN 1 .. cardinality(keys) LOOP
+            IF seen[i] = 0 THEN
+                INSERT INTO @schema@.record AS x VALUES (keys[i], 1, 0, '{}', '')
+                    ON CONFLICT (key) DO UPDATE SET version = 1 WHERE x.version = 1;
+                good := good AND FOUND;
+                IF FOUND THEN
+                    made := made || i;
+                END IF;
+            ELSE
+                PERFORM 1 FROM @schema@.record x WHERE x.key = keys[i] AND x.version = seen[i]
+                    FOR UPDATE;
+                good := good AND FOUND;
+            END IF;
+        END LOOP;
+        SELECT m.floor INTO f FROM @schema@.meta m;
+        good := good AND (cardinality(made) = 0 OR f <= floors[1]);
+    ELSIF good THEN
+        SELECT count(*) = cardinality(keys) INTO good FROM unnest(keys, seen) u(key, seen)
+            LEFT JOIN @schema@.record x ON x.key = u.key WHERE coalesce(x.version, 0) = u.seen;
+    END IF;
+    FOR i IN 1 .. cardinality(keys) LOOP
+        IF good AND fresh[i] > 0 AND data[i] IS NULL AND seen[i] = 0 THEN
+            DELETE FROM @schema@.record x WHERE x.key = keys[i];
+            UPDATE @schema@.meta m SET floor = greatest(m.floor, floors_after[i]);
+        ELSIF good AND fresh[i] > 0 THEN
+            UPDATE @schema@.record x SET version = fresh[i], sessions = ids,
+                bytes = coalesce(data[i], x.bytes),
+                floor = greatest(x.floor, floors_after[i]) WHERE x.key = keys[i];
+        ELSIF good AND fresh[i] = -1 THEN
+            DELETE FROM @schema@.record x WHERE x.key = keys[i] RETURNING x.floor INTO f;
+            UPDATE @schema@.meta m SET floor = greatest(m.floor, f, floors_after[i]);
+        ELSIF i = ANY (made) THEN
+            DELETE FROM @schema@.record x WHERE x.key = keys[i];
+        END IF;
+    END LOOP;
+    IF good AND writes THEN
+        UPDATE @schema@.session s SET noticed = s.beat WHERE s.id = ANY (told);
+        PERFORM nextval('@schema@.change');
+    END IF;
+    SELECT m.floor INTO f FROM @schema@.meta m;
+    RETURN NEXT ROW (0, 0, t, f, NULL, NULL, NULL)::@schema@.answer;
+    IF good THEN
+        RETURN NEXT ROW (2, 1, NULL, NULL, NULL, NULL, NULL)::@schema@.answer;
+    ELSE
+        RETURN QUERY SELECT 3, 1, coalesce(x.version, 0), coalesce(x.floor, 0), u.n - 1,
+                NULL::bigint, CASE WHEN x.version <> u.seen THEN x.bytes END
+            FROM unnest(keys, seen) WITH ORDINALITY u(key, seen, n)
+            LEFT JOIN @schema@.record x ON x.key = u.key;
+    END IF;
+    RETURN QUERY SELECT 1, 0, nextval('@schema@.token'), NULL::bigint, NULL::bigint, NULL::bigint,
+        NULL::bytea FROM generate_series(1, draw);
+    SELECT array_agg(o) INTO others
+        FROM @schema@.record x, unnest(x.sessions) o WHERE x.key = ANY (keys) AND NOT good;
+    IF NOT good OR NOT writes THEN
+        RETURN QUERY SELECT * FROM @schema@.report(ids || others, t);
+    END IF;
+END $$;
+
+-- Waits for records, in the order of their keys, and holds them until the end of the transaction.
+CREATE FUNCTION @schema@.hold(keys text[], high bigint) RETURNS SETOF @schema@.answer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE t bigint; f bigint; asked bigint[];
+BEGIN
+    PERFORM @schema@.refuse_past(high);
+    PERFORM set_config('idle_in_transaction_session_timeout', '3000', true);
+    FOR i IN 1 .. cardinality(keys) LOOP
+        LOOP
+            PERFORM 1 FROM @schema@.record x WHERE x.key = keys[i] FOR UPDATE;
+            EXIT WHEN FOUND;
+            INSERT INTO @schema@.record VALUES (keys[i], 1, 0, '{}', '') ON CONFLICT DO NOTHING;
+            EXIT WHEN FOUND;
+        END LOOP;
+    END LOOP;
+    t := @schema@.clock();
+    SELECT m.floor INTO f FROM @schema@.meta m;
+    RETURN NEXT ROW (0, 0, t, f, NULL, NULL, NULL)::@schema@.answer;
+    RETURN QUERY SELECT 3, 1, CASE x.version WHEN 1 THEN 0 ELSE x.version END, x.floor, u.n - 1,
+            NULL::bigint, CASE WHEN x.version <> 1 THEN x.bytes END
+        FROM unnest(keys) WITH ORDINALITY u(key, n) JOIN @schema@.record x ON x.key = u.key;
+    SELECT array_agg(o) INTO asked
+        FROM @schema@.record x, unnest(x.sessions) o WHERE x.key = ANY (keys);
+    IF asked IS NOT NULL THEN
+        RETURN QUERY SELECT * FROM @schema@.report(asked, t);
+    END IF;
+END $$;
+
+-- Looks at records in the order of their keys, a page at a time, and at all sessions as they were
+-- at the same moment.
+CREATE FUNCTION @schema@.scan(low text, high text, past text, page integer)
+RETURNS TABLE (kind integer, op integer, a bigint, b bigint, c bigint, d bigint, bytes bytea,
+               key text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT 0, 0, @schema@.clock(), m.floor, NULL::bigint, NULL::bigint, NULL::bytea, NULL::text
+        FROM @schema@.meta m
+    UNION ALL
+    SELECT 4, CASE WHEN s.dead THEN 1 WHEN s.suspected + s.ttl_ms <= @schema@.clock() THEN 3
+                   ELSE 0 END, s.id, s.beat, s.expires, s.ttl_ms, NULL::bytea, NULL::text
+        FROM @schema@.session s
+    UNION ALL
+    SELECT * FROM (
+        SELECT 5, 0, x.version, x.floor, NULL::bigint, NULL::bigint, x.bytes, x.key
+            FROM @schema@.record x
+            WHERE x.key >= low AND x.key < scan.high AND x.key > past
+            ORDER BY x.key LIMIT page) y
+$$;
+
+-- Opens a session.  Every now and then it also forgets sessions whose death nobody can ask about
+-- any more, a day after it was written down or suspected.
+CREATE FUNCTION @schema@.session_open(ttl bigint, high bigint, OUT session bigint, OUT now bigint,
+                                      OUT expires bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM @schema@.refuse_past(high);
+    now := @schema@.clock();
+    session := nextval('@schema@.token');
+    expires := now + ttl;
+    INSERT INTO @schema@.session (id, ttl_ms, expires) VALUES (session, ttl, session_open.expires);
+    IF session % 64 = 0 THEN
+        UPDATE @schema@.session s SET suspected = session_open.now FROM (
+            SELECT x.id FROM @schema@.session x
+                WHERE x.suspected IS NULL AND x.expires <= session_open.now
+                ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED) y WHERE s.id = y.id;
+        DELETE FROM @schema@.session s USING (
+            SELECT x.id FROM @schema@.session x
+                WHERE x.suspected < session_open.now - 86400000
+                  AND x.expires < session_open.now - 86400000
+                ORDER BY x.id FOR UPDATE SKIP LOCKED) y WHERE s.id = y.id;
+    END IF;
+END $$;
+
+-- Renews a session: state 0 renewed, 1 dead, 2 gone.  `heard` is the last beat whose answer reached
+-- the holder: a notice is repeated until one has.
+CREATE FUNCTION @schema@.session_renew(id bigint, heard bigint, high bigint, OUT state integer,
+                                       OUT now bigint, OUT expires bigint, OUT beat bigint,
+                                       OUT noticed boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE row @schema@.session;
+BEGIN
+    PERFORM @schema@.refuse_past(high);
+    SELECT * INTO row FROM @schema@.session s WHERE s.id = session_renew.id FOR NO KEY UPDATE;
+    state := CASE WHEN NOT FOUND THEN 2 WHEN row.dead THEN 1 ELSE 0 END;
+    now := @schema@.clock();
+    noticed := coalesce(row.noticed >= heard, false);
+    IF state = 0 THEN
+        expires := now + row.ttl_ms;
+        beat := row.beat + 1;
+        UPDATE @schema@.session s SET beat = row.beat + 1, expires = session_renew.expires,
+            noticed = CASE WHEN row.noticed >= heard THEN row.noticed END, suspected = NULL
+            WHERE s.id = session_renew.id;
+    END IF;
+END $$;
+
+-- Ends a session, and tells those who watch one.
+CREATE FUNCTION @schema@.session_close(id bigint) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    DELETE FROM @schema@.session s WHERE s.id = session_close.id;
+    IF FOUND THEN
+        PERFORM nextval('@schema@.change'), pg_notify('@schema@_end', session_close.id::text);
+        RETURN true;
+    END IF;
+    RETURN false;
+END $$;
+
+-- Rings: wakes up sessions about names.  Never in the transaction of a grant, because commits that
+-- notify wait for each other in the whole cluster; and nothing is lost when a bell is.
+CREATE FUNCTION @schema@.ring(sessions bigint[], names bigint[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    PERFORM pg_notify('@schema@_' || r.session, r.name::text)
+        FROM unnest(ring.sessions, names) r(session, name);
+END $$;
+
+-- The safety net under the bells: how often anything changed, and how these sessions are.
+CREATE FUNCTION @schema@.poll(ids bigint[]) RETURNS SETOF @schema@.answer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE t bigint := @schema@.clock(); n bigint;
+BEGIN
+    SELECT s.last_value INTO n FROM @schema@.change s;
+    RETURN NEXT ROW (0, 0, t, 0, n, NULL, NULL)::@schema@.answer;
+    IF cardinality(ids) > 0 THEN
+        RETURN QUERY SELECT * FROM @schema@.report(ids, t);
+    END IF;
+END $$;
+
+-- Accepts the store as it is, with tokens above `above`.  Only the owner may.
+CREATE FUNCTION @schema@.raise_tokens(above bigint) RETURNS bigint LANGUAGE plpgsql
+AS $$
+DECLARE lifted bigint;
+BEGIN
+    SELECT greatest(s.last_value, above) + 1 INTO lifted FROM @schema@.token s;
+    PERFORM setval('@schema@.token', lifted);
+    UPDATE @schema@.meta m SET floor = greatest(m.floor, lifted);
+    DELETE FROM @schema@.session;
+    RETURN lifted;
+END $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA @schema@ FROM PUBLIC;

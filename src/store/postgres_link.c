@@ -1,0 +1,237 @@
+/* store/postgres_link.c - a connection: made, kept in the epoll set, given up, made anew. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "store/postgres_engine.h"
+
+#define PAUSE_FIRST_MS 20
+#define PAUSE_MAX_MS 2000
+
+static void no_notice(void *arg, const PGresult *r)
+{
+    (void)arg; /* a library does not write to the standard error of its host */
+    (void)r;
+}
+
+/* Keeps the epoll set in step with the socket, which libpq may replace while it connects. */
+static void watch_socket(struct pg_store *s, struct link *l, uint32_t events)
+{
+    int fd = l->conn ? pq.PQsocket(l->conn) : -1;
+    if (fd == l->fd && events == l->events && l->state != LINK_CONNECTS)
+        return;
+    struct epoll_event e = {.events = events, .data.fd = fd};
+    if (l->fd >= 0 && l->fd != fd)
+        epoll_ctl(s->epoll, EPOLL_CTL_DEL, l->fd, &e); /* fails when it was closed */
+    if (fd >= 0 && epoll_ctl(s->epoll, EPOLL_CTL_MOD, fd, &e) != 0 && errno == ENOENT)
+        epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e); /* when it fails, `due` looks all the same */
+    l->fd = fd;
+    l->events = events;
+}
+
+static int64_t pause_ms(const struct link *l)
+{
+    uint32_t dice = 0;
+    unsigned n = l->failures > 8 ? 8 : l->failures;
+    int64_t most = (int64_t)PAUSE_FIRST_MS << n;
+    if (most > PAUSE_MAX_MS)
+        most = PAUSE_MAX_MS;
+    if (getrandom(&dice, sizeof dice, GRND_NONBLOCK) != (ssize_t)sizeof dice)
+        dice = UINT32_MAX / 2;
+    return most / 2 + (int64_t)(dice % (uint32_t)(most / 2 + 1));
+}
+
+static void forget_socket(struct pg_store *s, struct link *l)
+{
+    struct epoll_event e = {0};
+    if (l->fd >= 0)
+        epoll_ctl(s->epoll, EPOLL_CTL_DEL, l->fd, &e);
+    l->fd = -1;
+    l->events = 0;
+}
+
+void link_close(struct pg_store *s, struct link *l)
+{
+    if (s->forked)
+        return; /* the socket is closed, and the rest stays: it is the parent's session */
+    forget_socket(s, l);
+    pq.PQclear(l->result);
+    l->result = NULL;
+    pq.PQfinish(l->conn);
+    l->conn = NULL;
+    l->state = LINK_DOWN;
+    l->busy = false;
+}
+
+void link_drop(struct pg_store *s, struct link *l, int code, const char *why)
+{
+    l->trouble.code = code;
+    if (why != l->trouble.text)
+        snprintf(l->trouble.text, sizeof l->trouble.text, "%s", why);
+    l->retry = instant_add(clock_now(), SPAN(pause_ms(l)));
+    l->failures++;
+    link_close(s, l);
+    if (l == &s->line) {
+        s->greeted = false;
+        request_lost(s);
+    } else {
+        s->heard = 0;
+        s->ear_proven = s->ear_asked = false;
+    }
+}
+
+static struct span connect_limit(const struct pg_store *s)
+{
+    return SPAN(s->patience.ms > PG_CONNECT_MS ? s->patience.ms : PG_CONNECT_MS);
+}
+
+/* Who vanished without a word is found out in seconds, not in the hours of the system's defaults;
+ * what the URL says goes before. */
+void link_start(struct pg_store *s, struct link *l)
+{
+    static const char *const keys[] = {
+        "fallback_application_name", "keepalives_idle", "keepalives_interval",
+        "keepalives_count", "tcp_user_timeout", "target_session_attrs", "dbname", NULL};
+    const char *const values[] = {"tenure", "10", "5", "3", "20000", "read-write", s->conninfo,
+                                  NULL};
+    if (l->state != LINK_DOWN || !instant_reached(clock_now(), l->retry))
+        return;
+    l->conn = pq.PQconnectStartParams(keys, values, 1);
+    l->since = clock_now();
+    l->state = LINK_CONNECTS;
+    if (!l->conn || pq.PQstatus(l->conn) == CONNECTION_BAD) {
+        tenure_error err;
+        pg_connect_error(l->conn, &err);
+        link_drop(s, l, err.code, err.text);
+        return;
+    }
+    pq.PQsetNoticeReceiver(l->conn, no_notice, NULL);
+    watch_socket(s, l, EPOLLOUT);
+}
+
+static void connect_step(struct pg_store *s, struct link *l)
+{
+    tenure_error err;
+    struct instant limit = instant_add(l->since, connect_limit(s));
+    switch (pq.PQconnectPoll(l->conn)) {
+    case PGRES_POLLING_READING:
+        watch_socket(s, l, EPOLLIN);
+        break;
+    case PGRES_POLLING_WRITING:
+        watch_socket(s, l, EPOLLOUT);
+        break;
+    case PGRES_POLLING_OK:
+        pq.PQsetnonblocking(l->conn, 1);
+        l->state = LINK_UP;
+        watch_socket(s, l, EPOLLIN);
+        return;
+    default:
+        pg_connect_error(l->conn, &err);
+        link_drop(s, l, err.code, err.text);
+        return;
+    }
+    if (instant_reached(clock_now(), limit))
+        link_drop(s, l, TENURE_UNREACHABLE, "the server did not let us in within the time allowed");
+}
+
+static void flush(struct pg_store *s, struct link *l)
+{
+    int left = pq.PQflush(l->conn);
+    if (left < 0)
+        link_drop(s, l, TENURE_UNREACHABLE, "the connection was lost");
+    else
+        watch_socket(s, l, left > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+void link_send(struct pg_store *s, struct link *l, const char *statement)
+{
+    const struct pg_params *p = &s->params;
+    const char *value[PG_PARAMS_MAX];
+    int length[PG_PARAMS_MAX], format[PG_PARAMS_MAX];
+    for (int i = 0; i < p->count; i++) {
+        value[i] = p->value[i].at;
+        length[i] = (int)p->value[i].len;
+        format[i] = 1;
+    }
+    l->since = clock_now();
+    l->busy = true;
+    if (!pq.PQsendQueryParams(l->conn, statement, p->count, p->type, value, length, format, 1)) {
+        link_drop(s, l, TENURE_UNREACHABLE, "the connection was lost");
+        return;
+    }
+    flush(s, l);
+}
+
+/* The answer of the line is complete.  An error of a statement undoes it.  An error that ends the
+ * connection leaves it open whether it happened: the commit comes after the statement's result,
+ * and a pooler tells in its own words of a server that it lost in the middle of one. */
+static void complete(struct pg_store *s, PGresult *r)
+{
+    tenure_error err;
+    ExecStatusType status = pq.PQresultStatus(r);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        request_answered(s, r);
+    else if (!r)
+        link_drop(s, &s->line, TENURE_UNREACHABLE, "the server answered nothing");
+    else if (pg_error(s, r, &err) == ERROR_BROKEN)
+        link_drop(s, &s->line, err.code, err.text);
+    else
+        request_answered(s, r);
+    pq.PQclear(r);
+}
+
+/* Takes what has come of the answer. */
+static void take_answer(struct pg_store *s)
+{
+    struct link *l = &s->line;
+    while (l->state == LINK_UP && l->busy && !pq.PQisBusy(l->conn)) {
+        PGresult *r = pq.PQgetResult(l->conn);
+        if (!r) {
+            r = l->result;
+            l->result = NULL;
+            complete(s, r);
+        } else {
+            pq.PQclear(l->result);
+            l->result = r;
+        }
+    }
+}
+
+void link_step(struct pg_store *s, struct link *l)
+{
+    if (l->state == LINK_CONNECTS)
+        connect_step(s, l);
+    if (l->state != LINK_UP)
+        return;
+    if (!pq.PQconsumeInput(l->conn)) {
+        PGconn *conn = l->conn;
+        if (l == &s->line && l->busy)
+            take_answer(s); /* the reason may have come before the end */
+        if (l->state == LINK_UP && l->conn == conn)
+            link_drop(s, l, TENURE_UNREACHABLE, "the connection was lost");
+        return;
+    }
+    if (l->events & EPOLLOUT)
+        flush(s, l);
+    if (l == &s->line && l->state == LINK_UP)
+        take_answer(s);
+    if (l->state == LINK_UP && l->busy &&
+        instant_reached(clock_now(), instant_add(l->since, s->patience)))
+        link_drop(s, l, TENURE_UNREACHABLE, "the server did not answer within the time allowed");
+}
+
+struct instant link_due(const struct pg_store *s, const struct link *l)
+{
+    switch (l->state) {
+    case LINK_DOWN:
+        return l->retry;
+    case LINK_CONNECTS:
+        return instant_add(l->since, connect_limit(s));
+    case LINK_UP:
+        return l->busy ? instant_add(l->since, s->patience) : INSTANT_NEVER;
+    }
+    return INSTANT_NEVER;
+}

@@ -1,0 +1,263 @@
+/* store/postgres_schema.c - what a URL says, and the calls of operators: init and raise.
+ *
+ * postgres://USER@HOST:PORT/DATABASE?schema=NAME&listen=off&...: `schema` (default: tenure) and
+ * `listen` are ours, everything else is libpq's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/engines.h"
+#include "store/postgres_engine.h"
+
+/* C11 asks compilers for 4095 bytes of a string; ours take more. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "postgres_sql.h"
+#pragma GCC diagnostic pop
+
+#define CONNECT_S "10"
+
+/* ---- the URL -------------------------------------------------------------------------------- */
+
+static int take_schema(struct pg_store *s, struct text value, tenure_error *err)
+{
+    bool fine = value.len > 0 && value.len < 32;
+    for (size_t i = 0; fine && i < value.len; i++) {
+        char c = value.at[i];
+        fine = (c >= 'a' && c <= 'z') || c == '_' || (i > 0 && c >= '0' && c <= '9');
+    }
+    if (!fine || (value.len >= 3 && memcmp(value.at, "pg_", 3) == 0))
+        return fail(err, TENURE_INVALID, "schema=%.*s: a schema is 1 to 31 lower-case letters, "
+                                         "digits and \"_\", and does not begin with \"pg_\"",
+                    (int)(value.len > 60 ? 60 : value.len), value.len ? value.at : "");
+    memcpy(s->schema, value.at, value.len);
+    s->schema[value.len] = '\0';
+    return 0;
+}
+
+static int take_option(struct pg_store *s, struct text key, struct text value, char *rest,
+                       tenure_error *err)
+{
+    if (text_equal(key, text_of("schema")))
+        return take_schema(s, value, err);
+    if (text_equal(key, text_of("listen"))) {
+        s->may_listen = text_equal(value, text_of("on"));
+        if (!s->may_listen && !text_equal(value, text_of("off")))
+            return fail(err, TENURE_INVALID, "listen=%.*s: it is on or off",
+                        (int)(value.len > 60 ? 60 : value.len), value.len ? value.at : "");
+        return 0;
+    }
+    size_t used = strlen(rest); /* has room for the whole query */
+    rest[used] = used == 0 ? '?' : '&';
+    used++;
+    memcpy(rest + used, key.at, key.len);
+    used += key.len;
+    rest[used++] = '=';
+    if (value.len > 0)
+        memcpy(rest + used, value.at, value.len);
+    rest[used + value.len] = '\0';
+    return 0;
+}
+
+static int check_conninfo(const struct pg_store *s, tenure_error *err)
+{
+    char *why = NULL;
+    PQconninfoOption *parsed = pq.PQconninfoParse(s->conninfo, &why);
+    if (!parsed) {
+        int n = (int)strcspn(why ? why : "out of memory", "\n");
+        fail(err, TENURE_INVALID, "not a PostgreSQL URL: %.*s", n > 200 ? 200 : n,
+             why ? why : "out of memory");
+        pq.PQfreemem(why);
+        return TENURE_INVALID;
+    }
+    pq.PQconninfoFree(parsed);
+    return 0;
+}
+
+int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err)
+{
+    struct text query = url->query, key, value;
+    char *rest = calloc(1, query.len + 8);
+    int code = rest ? pq_load(err) : fail(err, TENURE_NO_MEMORY, "out of memory");
+    s->may_listen = true;
+    memcpy(s->schema, "tenure", sizeof "tenure");
+    if (code == 0 && (url->body.len < 2 || memcmp(url->body.at, "//", 2) != 0))
+        code = fail(err, TENURE_INVALID, "write postgres://USER@HOST:PORT/DATABASE");
+    while (code == 0 && url_option_next(&query, &key, &value))
+        code = take_option(s, key, value, rest, err);
+    if (code == 0) {
+        int n = (int)url->body.len;
+        if (asprintf(&s->conninfo, "postgresql:%.*s%s", n, url->body.at, rest) < 0)
+            s->conninfo = NULL; /* asprintf() leaves it undefined */
+        if (asprintf(&s->url, "postgres:%.*s%s%s%.*s", n, url->body.at,
+                     url->query.len ? "?" : "", "", (int)url->query.len,
+                     url->query.len ? url->query.at : "") < 0)
+            s->url = NULL;
+        if (asprintf(&s->end_channel, "%s_end", s->schema) < 0)
+            s->end_channel = NULL;
+        if (!s->conninfo || !s->url || !s->end_channel)
+            code = fail(err, TENURE_NO_MEMORY, "out of memory");
+    }
+    free(rest);
+    return code < 0 ? code : check_conninfo(s, err);
+}
+
+/* ---- the operators' calls, which may wait --------------------------------------------------- */
+
+static int connect_wait(const struct pg_store *s, PGconn **ret, tenure_error *err)
+{
+    static const char *const keys[] = {"fallback_application_name", "connect_timeout",
+                                       "target_session_attrs", "dbname", NULL};
+    const char *const values[] = {"tenure", CONNECT_S, "read-write", s->conninfo, NULL};
+    *ret = pq.PQconnectdbParams(keys, values, 1);
+    if (pq.PQstatus(*ret) == CONNECTION_OK)
+        return 0;
+    pg_connect_error(*ret, err);
+    pq.PQfinish(*ret);
+    return err->code;
+}
+
+static int run(const struct pg_store *s, PGconn *conn, const char *text, tenure_error *err)
+{
+    PGresult *r = pq.PQexec(conn, text);
+    ExecStatusType status = pq.PQresultStatus(r);
+    int code = 0;
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+        pg_error(s, r, err);
+        code = err->code;
+    }
+    pq.PQclear(r);
+    return code;
+}
+
+/* The first column of the only row, or `none` when there is none. */
+static int ask(const struct pg_store *s, PGconn *conn, const char *text, int64_t none, int64_t *ret,
+               tenure_error *err)
+{
+    PGresult *r = pq.PQexec(conn, text);
+    int code = 0;
+    if (pq.PQresultStatus(r) != PGRES_TUPLES_OK) {
+        pg_error(s, r, err);
+        code = err->code;
+    } else if (pq.PQntuples(r) == 1 && !pq.PQgetisnull(r, 0, 0)) {
+        *ret = strtoll(pq.PQgetvalue(r, 0, 0), NULL, 10);
+    } else {
+        *ret = none;
+    }
+    pq.PQclear(r);
+    return code;
+}
+
+/* The text of postgres.sql for this schema; NULL without memory. */
+static char *schema_text(const struct pg_store *s)
+{
+    static const char mark[] = "@schema@";
+    struct bytes out = {0};
+    const char *at = postgres_sql, *next;
+    while ((next = strstr(at, mark)) != NULL) {
+        bytes_put(&out, at, (size_t)(next - at));
+        bytes_put(&out, s->schema, strlen(s->schema));
+        at = next + sizeof mark - 1;
+    }
+    bytes_put(&out, at, strlen(at) + 1);
+    if (out.failed)
+        bytes_free(&out);
+    return out.at;
+}
+
+static int create(const struct pg_store *s, PGconn *conn, tenure_error *err)
+{
+    char *text = schema_text(s), *whole = NULL;
+    if (!text || asprintf(&whole, "BEGIN; %s; COMMIT", text) < 0) {
+        free(text);
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    }
+    int code = run(s, conn, whole, err);
+    free(whole);
+    free(text);
+    return code;
+}
+
+static int check_version(const struct pg_store *s, PGconn *conn, tenure_error *err)
+{
+    char text[120];
+    int64_t version = 0;
+    snprintf(text, sizeof text, "SELECT version FROM %s.meta", s->schema);
+    int code = ask(s, conn, text, 0, &version, err);
+    if (code < 0)
+        return fail(err, code == TENURE_FOREIGN ? TENURE_FOREIGN : code,
+                    "the schema %s is there, but is no store: give another one with ?schema=NAME",
+                    s->schema);
+    if (version != PG_SCHEMA_VERSION)
+        return fail(err, TENURE_FOREIGN, "the schema %s has version %lld; this tenure knows "
+                                         "version %d", s->schema, (long long)version,
+                    PG_SCHEMA_VERSION);
+    return 0;
+}
+
+/* Whether the schema is there. */
+static int exists(const struct pg_store *s, PGconn *conn, bool *ret, tenure_error *err)
+{
+    char text[120];
+    int64_t n = 0;
+    snprintf(text, sizeof text, "SELECT count(*) FROM pg_namespace WHERE nspname = '%s'",
+             s->schema);
+    int code = ask(s, conn, text, 0, &n, err);
+    *ret = n > 0;
+    return code;
+}
+
+int postgres_store_init(const struct url *url, tenure_error *err)
+{
+    struct pg_store s = {0};
+    PGconn *conn = NULL;
+    bool there = false;
+    int code = pg_parse(url, &s, err);
+    if (code == 0)
+        code = connect_wait(&s, &conn, err);
+    if (code == 0) {
+        code = exists(&s, conn, &there, err);
+        if (code == 0)
+            code = there ? check_version(&s, conn, err) : create(&s, conn, err);
+        pq.PQfinish(conn);
+    }
+    free(s.url);
+    free(s.conninfo);
+    free(s.end_channel);
+    return code;
+}
+
+static int raise_inside(const struct pg_store *s, PGconn *conn, uint64_t above, tenure_error *err)
+{
+    char text[200];
+    int64_t alive = 0;
+    int code = check_version(s, conn, err);
+    if (code < 0)
+        return code;
+    snprintf(text, sizeof text, "SELECT count(*) FROM %s.session WHERE NOT dead AND expires > "
+                                "%s.clock()", s->schema, s->schema);
+    code = ask(s, conn, text, 0, &alive, err);
+    if (code == 0 && alive > 0)
+        code = fail(err, TENURE_BUSY, "%lld sessions of this store run: stop what uses it first",
+                    (long long)alive);
+    snprintf(text, sizeof text, "SELECT %s.raise_tokens(%llu)", s->schema,
+             (unsigned long long)above);
+    return code < 0 ? code : run(s, conn, text, err);
+}
+
+int postgres_store_raise(const struct url *url, uint64_t above, tenure_error *err)
+{
+    struct pg_store s = {0};
+    PGconn *conn = NULL;
+    int code = pg_parse(url, &s, err);
+    if (code == 0)
+        code = connect_wait(&s, &conn, err);
+    if (code == 0) {
+        code = raise_inside(&s, conn, above, err);
+        pq.PQfinish(conn);
+    }
+    free(s.url);
+    free(s.conninfo);
+    free(s.end_channel);
+    return code;
+}
