@@ -19,6 +19,34 @@
 
 #define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
 
+/* ---- trouble with the store ------------------------------------------------------------------ */
+
+/* Says once that the store cannot be used, and once that it can be again, after how long. */
+static void say_trouble(struct run *r, const tenure_error *err)
+{
+    char length[DURATION_BYTES];
+    bool troubled = r->troubled.ms != INSTANT_NEVER.ms;
+    if (err && !troubled) {
+        say_change("%s: %s; going on trying", r->name, err->text);
+        r->troubled = clock_now();
+    } else if (!err && troubled) {
+        say_change("%s: the store answers again, after %s", r->name,
+                   duration_format(instant_diff(r->troubled, clock_now()), length));
+        r->troubled = INSTANT_NEVER;
+    }
+}
+
+/* Whether asking again can help.  Who stands for election outlives outages; once it has been in
+ * line, also a store that is full, or cannot be read, for a while. */
+static bool is_patient(const struct run *r, int code)
+{
+    tenure_error_class class = tenure_class(code);
+    if (r->kind != TENURE_ELECTION || r->terms.wait_ms == 0)
+        return false;
+    return class == TENURE_CLASS_UNREACHABLE || class == TENURE_CLASS_UNSURE ||
+           code == TENURE_NO_SPACE || (r->stood_before && class == TENURE_CLASS_DENIED);
+}
+
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static int check_settings(struct run *r)
@@ -40,11 +68,41 @@ static bool waits_not(const struct invocation *inv)
     return option_given(inv, OPT_NONBLOCK) || option_number(inv, OPT_WAIT, 1) == 0;
 }
 
+/* When the present wait has been long enough; the first one begins with the opening. */
+static struct instant limit_of_wait(const struct run *r)
+{
+    struct instant since = r->stood_before ? clock_now() : r->began;
+    return instant_add(since, SPAN(option_number(r->inv, OPT_WAIT, INT64_MAX)));
+}
+
+/* Who stands for election waits for a store that is not there yet, as it would later.  Signals
+ * have not been taken yet: one that ends us finds nothing that is held. */
+static int open_store(struct run *r, const tenure_options *opt)
+{
+    tenure_error err;
+    const char *where = option_text(r->inv, OPT_STORE, NULL);
+    struct instant limit = limit_of_wait(r);
+    for (;;) {
+        int code = tenure_open(where, opt, &r->t, &err);
+        bool may_come = tenure_class(code) == TENURE_CLASS_UNREACHABLE && is_patient(r, code);
+        if (code >= 0)
+            return EXIT_FINE;
+        if (!may_come || instant_reached(clock_now(), limit))
+            return client_fail(&err);
+        say_trouble(r, &err);
+        struct instant again = instant_min(limit, instant_add(clock_now(), SPAN(RETRY_MS)));
+        (void)poll(NULL, 0, run_poll_ms(again)); /* for time alone */
+    }
+}
+
 int run_open(struct run *r, const struct invocation *inv, tenure_kind kind)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
-    *r = (struct run){
-        .inv = inv, .name = inv->operand[0], .kind = kind, .troubled = INSTANT_NEVER};
+    *r = (struct run){.inv = inv,
+                      .name = inv->operand[0],
+                      .kind = kind,
+                      .began = clock_now(),
+                      .troubled = INSTANT_NEVER};
     r->terms = (tenure_terms)TENURE_TERMS_INIT;
     r->terms.kind = kind;
     r->terms.shared = option_given(inv, OPT_SHARED);
@@ -57,7 +115,7 @@ int run_open(struct run *r, const struct invocation *inv, tenure_kind kind)
         return code;
     opt.ttl_ms = r->timing.ttl.ms;
     opt.as = option_text(inv, OPT_AS, NULL);
-    code = client_open(inv, &opt, &r->t);
+    code = open_store(r, &opt);
     if (code != EXIT_FINE)
         return code;
     int rc = signals_open(&r->signals);
@@ -97,21 +155,6 @@ static void say_waiting(struct run *r)
     tenure_error err;
     if (look_at(r->t, r->name, say_holder, &said, &err) < 0 || !said)
         say_change("waiting for %s", r->name);
-}
-
-/* Says once that the store cannot be used, and once that it can be again, after how long. */
-static void say_trouble(struct run *r, const tenure_error *err)
-{
-    char length[DURATION_BYTES];
-    bool troubled = r->troubled.ms != INSTANT_NEVER.ms;
-    if (err && !troubled) {
-        say_change("%s: %s; going on trying", r->name, err->text);
-        r->troubled = clock_now();
-    } else if (!err && troubled) {
-        say_change("%s: the store answers again, after %s", r->name,
-                   duration_format(instant_diff(r->troubled, clock_now()), length));
-        r->troubled = INSTANT_NEVER;
-    }
 }
 
 int run_signal(struct run *r)
@@ -170,17 +213,6 @@ static int refused(struct run *r, const tenure_error *err)
     else
         say_error("%s", err->text);
     return code;
-}
-
-/* Whether asking again can help.  Who stands for election outlives outages; once it has been in
- * line, also a store that is full, or cannot be read, for a while. */
-static bool is_patient(const struct run *r, int code)
-{
-    tenure_error_class class = tenure_class(code);
-    if (r->kind != TENURE_ELECTION || r->terms.wait_ms == 0)
-        return false;
-    return class == TENURE_CLASS_UNREACHABLE || class == TENURE_CLASS_UNSURE ||
-           code == TENURE_NO_SPACE || (r->stood_before && class == TENURE_CLASS_DENIED);
 }
 
 /* Gets a place in line: true and r->claim, or false and the exit code. */
@@ -245,8 +277,7 @@ static void say_grant(const struct run *r)
 
 bool run_stand(struct run *r, int *ret_code)
 {
-    int64_t wait_ms = option_number(r->inv, OPT_WAIT, INT64_MAX);
-    struct instant limit = instant_add(clock_now(), SPAN(wait_ms));
+    struct instant limit = limit_of_wait(r);
     tenure_error err;
     r->cut = r->lost = false;
     r->ended_by = 0;

@@ -27,6 +27,7 @@ struct run {
     struct signals signals;
     tenure *t;
     tenure_claim *claim; /* NULL between terms */
+    struct instant began;
     bool stood_before;   /* the store has accepted a question of ours */
     bool cut;            /* the present term was lost, or told to end */
     bool lost;           /* it was lost, and people were told */

@@ -155,8 +155,9 @@ const struct command command_row_lead = {
         "When CMD ends by itself the work is over: the role is given back and tenure lead ends "
         "with CMD's code, so that a service manager sees it and can restart it by its own "
         "rules. A program that is to lead for ever must not end.\n\n"
-        "Standing by costs nothing while nothing changes. While the store cannot be reached "
-        "lead says so once and goes on trying; when the store refuses to serve (83) it ends.\n\n"
+        "Standing by costs nothing while nothing changes. While the store cannot be reached, from "
+        "the start or later, lead says so once and goes on trying (but for -n, and for as long as "
+        "-w says); when the store refuses to serve (83) it ends.\n\n"
         "Without CMD the epoch is printed when it is elected, and the role held until a signal "
         "comes (code 0) or the term ends (81).",
     .examples = "# three of these, on as many terminals: one of them runs the scheduler\n"

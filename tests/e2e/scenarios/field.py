@@ -33,6 +33,9 @@ SLACK_S = 1.0  # what a busy machine may add to a time that is measured
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts, namespaces, users")
 
+LISTENING = "ASAN_OPTIONS" not in os.environ or "build-asan" not in str(BINARY)
+shimmed = pytest.mark.skipif(not LISTENING, reason="a sanitizer wants to be loaded first")
+
 
 def full(short, long):
     """A count or a time: the short one, or the long one with TENURE_FULL=1."""

@@ -5,6 +5,7 @@ Elsewhere an exception that is swallowed at start-up turns standbys into second 
 P6: granted, refused, unreachable, denied and unsure are different results everywhere.
 """
 import os
+import signal
 import stat
 import subprocess
 
@@ -86,6 +87,33 @@ def test_a_store_that_hangs_gives_no_answer_and_starts_no_work(cli, resource, en
         done = cli.run(*command, "--ttl", "1s", "job", "--", *resource.worker("S"))
     assert done.code == UNREACHABLE
     assert_idle(resource)
+
+
+def test_a_candidate_waits_for_a_store_that_hangs_when_it_comes(cli, resource, engine):
+    assert cli.run("lock", "--ttl", "1s", "job", "--", "true").code == 0
+    with engine.hanging():
+        standby = cli.start("lead", "--ttl", "600ms", "job", "--", *resource.worker("S"))
+        standby.err.wait_for("going on trying")
+        assert_idle(resource)
+        limited = cli.run("lead", "--ttl", "600ms", "-w", "100ms", "job", "--", "true")
+        assert limited.code == UNREACHABLE
+        other = cli.start("lead", "--ttl", "600ms", "job", "--", "true")
+        other.err.wait_for("going on trying")
+        other.send(signal.SIGTERM)
+        assert other.wait() == 128 + signal.SIGTERM
+    standby.err.wait_for("answers again")
+    resource.wait_for("S")
+
+
+def test_a_candidate_waits_for_a_store_whose_place_is_not_there_yet(cli, resource):
+    """A disk that is mounted late.  Who wants a lock is told at once."""
+    place = cli.directory / "late"
+    url = f"sqlite:{place}/tenure.db"
+    standby = cli.start("lead", "--store", url, "job", "--", *resource.worker("S"))
+    assert str(place) in standby.err.wait_for("going on trying")
+    assert cli.run("lock", "--store", url, "job", "--", "true").code == UNREACHABLE
+    place.mkdir()
+    resource.wait_for("S")
 
 
 def test_a_candidate_in_line_lives_through_a_store_that_hangs(cli, resource, leader, engine):

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from conftest import DENIED, INTERNAL, LOST, REFUSED, UNREACHABLE, UNSURE, USAGE
-from field import engine, freeze, resource, store, thaw  # noqa: F401
+from field import TOOLS, engine, freeze, resource, shimmed, store, thaw  # noqa: F401
 
 OWN = {USAGE, REFUSED, LOST, UNREACHABLE, DENIED, INTERNAL, UNSURE}
 
@@ -75,6 +75,48 @@ def test_a_renewal_of_an_unknown_lease_is_81(cli):
     assert cli.run("store", "init").code == 0
     assert cli.run("lease", "renew", "job", "--ttl", "1s", "--token", "7").code == LOST
     assert cli.run("lease", "drop", "job", "--token", "7").code == LOST
+
+
+def breaking(writes):
+    """A disk that fails so many writes of the store's log: nobody knows what it will have kept."""
+    return {"LD_PRELOAD": str(TOOLS / "shim.so"), "SHIM_BREAK_LOG": str(writes)}
+
+
+@shimmed
+@pytest.mark.embedded
+@pytest.mark.parametrize("command", ["evict", "lease renew", "lease drop", "lease take"])
+def test_an_outcome_that_nobody_knows_is_85_and_asking_again_resolves_it(cli, command):
+    token = cli.run("lease", "take", "--ttl", "1h", "job").out.strip()
+    arguments = {
+        "evict": ["job", "--token", token, "--reason", "test"],
+        "lease renew": ["job", "--token", token, "--ttl", "2h"],
+        "lease drop": ["job", "--token", token],
+        "lease take": ["other", "--ttl", "1h"],
+    }[command]
+    done = cli.run(*command.split(), *arguments, env=breaking(1000))
+    assert (done.code, done.out) == (UNSURE, "")
+    assert "the outcome is unknown" in done.err
+    assert cli.run(*command.split(), *arguments).code in (0, LOST)  # never unknown for ever
+
+
+@shimmed
+@pytest.mark.embedded
+def test_a_try_whose_outcome_nobody_knows_is_85_and_runs_nothing(cli):
+    assert cli.run("store", "init").code == 0
+    done = cli.run("lock", "-n", "-E", "9", "job", "--", "echo", "ran", env=breaking(1000))
+    assert (done.code, done.out) == (UNSURE, ""), done.err
+    assert cli.run("lock", "-n", "job", "--", "true").code == 0  # its process is gone
+
+
+@shimmed
+@pytest.mark.embedded
+@pytest.mark.parametrize("command", [["lease", "take", "--ttl", "1h", "job"],
+                                     ["lock", "-w", "30", "job", "--", "printenv", "TENURE_TOKEN"]])
+def test_a_lost_answer_is_resolved_by_the_ticket_where_there_is_time(cli, command):
+    assert cli.run("store", "init").code == 0
+    done = cli.run(*command, env=breaking(1))
+    assert (done.code, done.out.strip().isdigit()) == (0, True), done.err
+    assert int(done.out) == cli.history("job")[0]["token"]
 
 
 def test_usage_is_64_and_touches_nothing(cli, engine):
