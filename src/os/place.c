@@ -1,7 +1,9 @@
 #include "os/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "os/fail.h"
@@ -53,6 +55,14 @@ struct place place_judge(uint64_t magic)
             return table[i].place;
     }
     return (struct place){PLACE_FINE, ""};
+}
+
+bool place_is_mounted_alone(const char *path)
+{
+    struct statx stx;
+    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &stx) == 0 &&
+           (stx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0 &&
+           (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 /* Why a kind is refused, as a clause. */

@@ -23,6 +23,10 @@ struct place {
 /* The verdict on statfs(2)'s f_type.  Pure. */
 struct place place_judge(uint64_t magic);
 
+/* Whether the file is the root of a mount of its own, as a container is given a single file: what
+ * lies beside it is then another directory for each who sees it.  False where that is not known. */
+bool place_is_mounted_alone(const char *path);
+
 /* The verdict on the directory.  0, or TENURE_UNSAFE_PLACE (never when `any`) with a message that
  * names the type and the override, or what statfs() fails with.  *ret (may be NULL) is filled
  * with the verdict when there is one. */

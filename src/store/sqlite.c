@@ -79,6 +79,10 @@ static int resolve(struct text body, char *ret, tenure_error *err)
     if (st.st_nlink > 1)
         return fail(err, TENURE_UNSAFE_PLACE, "%s has %lu names (hard links); a store has one",
                     ret, (unsigned long)st.st_nlink);
+    if (place_is_mounted_alone(ret))
+        return fail(err, TENURE_UNSAFE_PLACE, "%s is mounted by itself, and who sees it in another "
+                                              "directory has another gate: mount its directory "
+                                              "instead", ret);
     return 0;
 }
 

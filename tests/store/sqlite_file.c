@@ -65,7 +65,7 @@ static void a_url_that_names_no_store_is_refused_with_value_and_rule(void)
         {"sqlite:x?", ""},              {"sqlite://host/x", "host"},
         {"sqlite::memory:", "memory:"}, {"memory:x?y", "y"},
         {"sqlite:a\nb", "control"},     {"sqlite:/tmp/", "/tmp"},
-        {"postgres://h/d", "postgres"}, {"sqlite:x?fs", "fs"},
+        {"mysql://h/d", "mysql"}, {"sqlite:x?fs", "fs"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct store *s;
@@ -443,6 +443,30 @@ static void an_overlay_is_refused_unless_allowed(void)
         apart(mount_overlay);
 }
 
+static void mount_the_file_alone(void)
+{
+    char inside[256];
+    if (!may_mount())
+        return;
+    snprintf(inside, sizeof inside, "%.200s-inside", path);
+    CHECK(mkdir(inside, 0700) == 0);
+    snprintf(inside, sizeof inside, "%.200s-inside/x.db", path);
+    CHECK(copy(path, inside) && mount(path, inside, NULL, MS_BIND, NULL) == 0);
+    snprintf(url, sizeof url, "sqlite:%s", inside);
+    CHECK(open_code() == TENURE_UNSAFE_PLACE && strstr(err.text, "mount its directory"));
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    CHECK(open_code() == 0); /* where it is from */
+}
+
+/* As a container is given a file: there would be two gates for one database. */
+static void a_file_that_is_mounted_alone_is_refused(void)
+{
+    fresh();
+    shut(open_store());
+    if (is_root())
+        apart(mount_the_file_alone);
+}
+
 /* Fills the file system until nothing more goes in. */
 static void fill_up(const char *name)
 {
@@ -568,6 +592,7 @@ int main(void)
         TAP(another_time_namespace_of_this_boot_is_refused),
         TAP(the_verdict_on_a_place_follows_from_its_type),
         TAP(an_overlay_is_refused_unless_allowed),
+        TAP(a_file_that_is_mounted_alone_is_refused),
         TAP(a_full_disk_is_said_and_nothing_happens_until_there_is_room),
         TAP(a_read_only_file_system_is_said), TAP(a_user_without_rights_is_denied));
     scratch_remove();
