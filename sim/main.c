@@ -223,12 +223,13 @@ static int run_one(const struct options *opt)
 
 static int usage(void)
 {
-    fputs("usage: sim --seed N [--steps N] [-v]\n"
-          "       sim [--runs N] [--from N] [--jobs N] [--bare] [--tap]\n"
+    fputs("usage: sim --seed N [--steps N] [--forbid N] [-v]\n"
+          "       sim [--runs N] [--from N] [--jobs N] [--forbid N] [--bare] [--tap]\n"
           "  --seed N    one run, and the digest of its trace\n"
           "  -v          shows the trace (docs/testing.md has the columns)\n"
           "  --steps N   ends the chaos after N steps of actors and faults\n"
           "  --runs N    the seeds from --from (1) on, in --jobs (all cores) processes\n"
+          "  --forbid N  step N counts as a broken promise: shows how a failure is shown\n"
           "  --bare      does not look for the shortest prefix of a failing seed\n"
           "  --tap       says so as a test\n",
           stderr);
@@ -270,6 +271,8 @@ static bool take_options(int argc, char **argv, struct options *opt)
             opt->runs = n;
         } else if (strcmp(argv[i], "--steps") == 0) {
             opt->limit = n;
+        } else if (strcmp(argv[i], "--forbid") == 0) {
+            world.forbidden = n;
         } else if (strcmp(argv[i], "--jobs") == 0 && n > 0 && n <= JOBS_MAX) {
             opt->jobs = (int)n;
         } else {

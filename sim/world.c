@@ -134,8 +134,9 @@ void world_begin(uint64_t seed, uint64_t step_limit)
 {
     if (world.verbose)
         setvbuf(stdout, NULL, _IOLBF, 0); /* an assertion must not swallow the lines before it */
-    bool verbose = world.verbose, digesting = world.digesting;
-    world = (struct world){.verbose = verbose, .digesting = digesting};
+    world = (struct world){.verbose = world.verbose,
+                           .digesting = world.digesting,
+                           .forbidden = world.forbidden};
     plan_draw(&world.plan, seed);
     world.random.state = seed ^ 0xc2b2ae3d27d4eb4fu;
     world.step_limit = step_limit < world.plan.steps ? step_limit : world.plan.steps;
@@ -155,6 +156,8 @@ bool world_step(void)
     if (world.quiet || world.steps >= world.step_limit)
         return false;
     world.steps++;
+    if (world.steps == world.forbidden)
+        world_fail("test", "step %llu was taken", (unsigned long long)world.steps);
     return true;
 }
 
