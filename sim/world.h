@@ -21,7 +21,7 @@ struct world {
     uint64_t events;
     uint64_t steps; /* what actors and faults have done: a run is shortened by limiting them */
     uint64_t step_limit;
-    uint64_t forbidden; /* the step that breaks a run, for tests of what a broken run shows; 0: none */
+    uint64_t forbidden; /* 0, or the step that breaks the run: tests of what is shown then */
     bool quiet;   /* the faults have stopped: now everything must come to a good end */
     bool verbose; /* one line per event (docs/testing.md has the columns) */
     bool failed;
