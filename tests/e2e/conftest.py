@@ -7,6 +7,7 @@ A test waits for events with a generous limit (LIMIT_S); it never sleeps to let 
 happen.  `cli.run()` is for commands that end by themselves, `cli.start()` for those that go on:
 their output is read by threads, so that a full pipe never stops a process that is under test.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -14,8 +15,11 @@ import signal
 import subprocess
 import threading
 import time
+import uuid
 
 import pytest
+
+from supervised import own_group
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = pathlib.Path(os.environ.get("TENURE_BIN", ROOT / "build/src/cli/tenure")).resolve()
@@ -106,6 +110,59 @@ class Running:
         self.child.wait(LIMIT_S)
 
 
+class Marked:
+    """The processes of one test: they have its mark in their environments, whoever started them."""
+
+    def __init__(self):
+        self.mark = f"TEST_MARK={uuid.uuid4().hex}"
+
+    def pids(self):
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                if self.mark.encode() in self._read(pid, "environ")]
+
+    @staticmethod
+    def _read(pid, what):
+        try:
+            return pathlib.Path(f"/proc/{pid}/{what}").read_bytes()
+        except OSError:  # gone, or another user's
+            return b""
+
+    def _words(self, pid):
+        return self._read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
+
+    def resume(self):
+        """Lets go on what the test has stopped: a stopped guardian ends nothing."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+    def end(self):
+        """When those that the test started are dead, the others end by themselves."""
+        def gone():
+            self.resume()
+            return not self.pids()
+
+        try:
+            wait_until(gone, "the end of all processes")
+        except AssertionError:
+            left = {pid: self._words(pid) for pid in self.pids()}
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            raise AssertionError(f"left behind by the test: {left}") from None
+
+
+def remove_groups(pids):
+    """Removes the control groups that supervisors left whose guardians were killed, too.  Fails
+    when somebody lives in one."""
+    top = own_group()
+    for pid in pids if top else ():
+        for group in top.glob(f"tenure-{pid}-*"):
+            for nested in sorted(group.rglob("tenure-*"), reverse=True):
+                nested.rmdir()
+            group.rmdir()
+
+
 class Result:
     def __init__(self, done):
         self.code = 128 - done.returncode if done.returncode < 0 else done.returncode
@@ -128,6 +185,8 @@ class Cli:
         self.env["TENURE_STORE"] = store
         self.env["HOME"] = str(directory)
         self.env.pop("XDG_STATE_HOME", None)
+        self._marked = Marked()
+        self.env.update([self._marked.mark.split("=")])
         self._running = []
 
     def run(self, *args, env=None, limit=LIMIT_S, stdin="", **options):
@@ -171,8 +230,11 @@ class Cli:
                           f"{count} waiting for {name}")
 
     def end(self):
+        self._marked.resume()
         for process in self._running:
             process.end()
+        self._marked.end()
+        remove_groups([process.pid for process in self._running])
 
 
 @pytest.fixture
