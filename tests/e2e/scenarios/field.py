@@ -291,6 +291,15 @@ def thaw(*pids):
         os.kill(pid, signal.SIGCONT)
 
 
+def freeze_outside(cli, *pids):
+    """The same, but not inside the gate of an embedded store, where who is stopped keeps everybody
+    out (docs/stores.md): that is a test of its own."""
+    freeze(*pids)
+    while "which is stopped" in cli.run("status").err:
+        thaw(*pids)
+        freeze(*pids)
+
+
 @contextlib.contextmanager
 def mounted(path, *args):
     """A file system for a while."""

@@ -8,7 +8,8 @@ P1: a new tenure has a new token.  P2: only a live ticket is granted.  P4: lost 
 import pytest
 
 from conftest import wait_until
-from field import NOTICE_S, SLACK_S, engine, freeze, full, now, resource, store, thaw  # noqa: F401
+from field import (NOTICE_S, SLACK_S, engine, freeze, freeze_outside, full, now,  # noqa: F401
+                   resource, store, thaw)
 
 TTL_S = 0.6
 
@@ -26,7 +27,7 @@ def test_who_returns_leads_by_a_new_entry_or_not_at_all(cli, resource, round_):
     b = cli.start("lead", *options, "--as", "b", "job", "--", *resource.worker("B"))
     cli.wait_for_waiters("job", 1)
 
-    freeze(a.pid, b.pid)
+    freeze_outside(cli, a.pid, b.pid)
     # Both expire; both return with new sessions while the entries of the old ones are still there.
     wait_until(lambda: not living(cli), "the end of the old session")
     began = now()
@@ -45,7 +46,7 @@ def test_bounced_twice_it_leads_at_most_once(cli, resource):
     resource.wait_for("A")
     for _ in range(full(5, 50)):
         before = len(resource.marks)
-        freeze(a.pid)
+        freeze_outside(cli, a.pid)
         wait_until(lambda: not living(cli), "the end")
         thaw(a.pid)
         freeze(a.pid)  # bounced again before it did anything, or in the middle of it

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from conftest import REFUSED, USAGE, wait_until
-from field import (NOTICE_S, SLACK_S, engine, freeze, full, library, now, parent_of,  # noqa: F401
-                   resource, store)
+from field import (NOTICE_S, SLACK_S, engine, freeze_outside, full, library,  # noqa: F401
+                   now, parent_of, resource, store)
 
 TTLS_S = full([0.6, 1.2], [5, 10, 30])
 
@@ -63,7 +63,7 @@ def test_a_host_that_vanished_is_followed_after_its_ttl(cli, resource, ttl_s, wa
     if waits:
         cli.start("lock", "job", "--", *resource.worker("C"))
         cli.wait_for_waiters("job", 1)
-    freeze(h.pid, parent_of(first.pid), first.pid)
+    freeze_outside(cli, h.pid, parent_of(first.pid), first.pid)
     began = now()
     token = resource.wait_for("C").token if waits else ask_again_and_again(cli)
     waited = now() - began
