@@ -9,14 +9,29 @@
 
 /* ---- what may be asked ----------------------------------------------------------------------- */
 
+/* How much of a text that may hold anything can be shown in a message. */
+static int shown(struct text t)
+{
+    int n = 0;
+    while (n < 80 && (size_t)n < t.len && t.at[n] > ' ' && t.at[n] < 127)
+        n++;
+    return n;
+}
+
 int name_accept(const char *name, tenure_error *err)
 {
     size_t at;
-    enum name_flaw flaw = name_check(text_of(name), &at);
+    struct text t = text_of(name);
+    enum name_flaw flaw = name_check(t, &at);
     if (flaw == NAME_FINE)
         return 0;
-    return error_set(err, TENURE_INVALID, "\"%.80s\" is not a name: %s (at byte %zu)",
-                     name ? name : "", name_flaw_text(flaw), at + 1);
+    int n = shown(t);
+    const char *rest = (size_t)n < t.len ? "..." : "";
+    if (flaw == NAME_BAD_BYTE)
+        return error_set(err, TENURE_INVALID, "\"%.*s%s\" is not a name: byte %zu (0x%02x): %s", n,
+                         name, rest, at + 1, (unsigned char)name[at], name_flaw_text(flaw));
+    return error_set(err, TENURE_INVALID, "\"%.*s%s\" is not a name: %s (at byte %zu)", n,
+                     name ? name : "", rest, name_flaw_text(flaw), at + 1);
 }
 
 int text_accept(const char *what, const char *s, size_t max, tenure_error *err)

@@ -180,8 +180,8 @@ static int take_as(tenure *t, const char *as, tenure_error *err)
     struct text text = text_of(as);
     if (text.len == 0 || text.len > CLAIM_AS_BYTES_MAX || !text_is_clean(text))
         return error_set(err, TENURE_INVALID,
-                         "\"%.40s\" cannot be a holder's name: 1 to %d bytes of UTF-8 without "
-                         "control characters", as, CLAIM_AS_BYTES_MAX);
+                         "the holder's name has %zu bytes: it is 1 to %d bytes of UTF-8 without "
+                         "control characters", text.len, CLAIM_AS_BYTES_MAX);
     memcpy(t->as, as, text.len + 1);
     return 0;
 }
@@ -211,7 +211,8 @@ static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
         return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x",
                          opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING));
     if (opt->max_silence_ms < 0)
-        return error_set(err, TENURE_INVALID, "max_silence_ms is negative");
+        return error_set(err, TENURE_INVALID, "max_silence_ms %lld: it is 0, which is off, or more",
+                         (long long)opt->max_silence_ms);
     int code = take_ttl(t, opt->ttl_ms, err);
     if (code == 0)
         code = take_as(t, opt->as, err);

@@ -2,11 +2,12 @@
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
 
-from conftest import BINARY, INTERNAL, USAGE
+from conftest import BINARY, DENIED, INTERNAL, USAGE
 
 MAN = BINARY.parent
 COMMANDS = ["lock", "lead", "check", "status", "watch", "history", "evict", "transfer", "resign",
@@ -51,6 +52,18 @@ BAD = [
     (["lock", "--ttl", " 5s", "a"], "--ttl  5s: a duration starts with a plain number"),
     (["lock", "--ttl", "0.0005", "a"], "--ttl 0.0005: a duration starts with a plain number"),
     (["lock", "-w", "1e3", "a"], "-w 1e3: the units are ms, s, m, h and d"),
+    (["lock", "-w", "", "a"], '-w "": a duration has at least one digit'),
+    (["lock", "--wait=-1", "a"], "--wait -1: a duration starts with a plain number"),
+    (["lead", "-w", "9223372036854775808", "a"], "a duration is at most 3660d"),
+    (["lead", "--ttl", "0", "a"], "--ttl 0: a TTL is at least 500ms"),
+    (["lead", "-w5", "--wait", "5", "a"], "-w, --wait: given twice"),
+    (["lease", "take", "--ttl", "0", "a"], "--ttl 0: the length of a lease is at least 500ms"),
+    (["lease", "take", "--ttl", "-1", "a"], "--ttl -1: a duration starts with a plain number"),
+    (["lease", "take", "--ttl", "1h", "-w", "1e3", "a"], "-w 1e3: the units are"),
+    (["lease", "renew", "--token", "1", "--ttl", "9223372036854775808", "a"], "at most 3660d"),
+    (["transfer", "a", "--to", "b", "-w", "0"], "-w 0: a wait is at least 1ms"),
+    (["doctor", "--ttl", "1ms"], "--ttl 1ms: a TTL is at least 500ms"),
+    (["timing", "--ttl", "500ms", "--grace", "400ms"], "--grace 400ms"),
     (["lock", "--ttl", "10s", "--grace", "9s", "a"],
      "--grace 9s: grace <= deadline - doubt does not hold, 9s > 9.900s - 5s = 4.900s"),
     (["lock", "--ttl", "10s", "--grace", "100ms", "a"],
@@ -89,6 +102,13 @@ BAD = [
     (["lock", "--store", "x.db", "a"], "x.db"),
     (["status", "a", "b"], "b: one operand too many"),
     (["status", "a//"], "a segment is empty"),
+    (["lease", "take", "--ttl", "1h", "a//b"], "NAME a//b: a segment is empty"),
+    (["evict", b"a\xff", "--token", "1", "--reason", "r"], "byte 2 (0xff)"),
+    (["history", "n" * 256], "a name has at most 255 bytes"),
+    (["watch", "/"], "a segment is empty"),
+    (["resign", ""], 'NAME "": a name has at least one byte'),
+    (["store", "init", "--stor", "memory:"], "--stor: unknown option; did you mean --store?"),
+    (["status", "--store", "sqlite"], "sqlite"),
     (["evict", "a"], "--token N is missing"),
     (["evict", "a", "--token", "1"], "--reason TEXT is missing"),
     (["evict", "a", "--token", "0", "--reason", "x"], "a token is a whole number from 1"),
@@ -121,6 +141,34 @@ def test_bad_usage_names_the_value_and_the_rule_and_touches_nothing(cli, tmp_pat
     assert err.startswith("tenure: ") and err.count("\n") == 1, err
     assert done.stdout == b""
     assert os.listdir(tmp_path) == [], "nothing was touched"
+
+
+WRITERS = {"lock": ["lock", "a", "--", "touch", "ran"], "lead": ["lead", "a", "--", "touch", "ran"],
+           "lease": ["lease", "take", "--ttl", "1h", "a"], "status": ["status"],
+           "init": ["store", "init"], "upgrade": ["store", "upgrade"],
+           "evict": ["evict", "a", "--token", "1", "--reason", "r"]}
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_store_that_a_newer_version_wrote_is_refused_untouched(cli, tmp_path, command):
+    path = tmp_path / "tenure.db"
+    assert cli.run("store", "init").code == 0
+    with sqlite3.connect(path) as db:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        db.execute(f"PRAGMA user_version = {version + 7}")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    before = path.read_bytes()
+    done = cli.run(*WRITERS[command])
+    assert done.code == DENIED and str(path) in done.err
+    assert f"version {version + 7}" in done.err and f"version {version}" in done.err
+    assert path.read_bytes() == before and not (tmp_path / "ran").exists()
+
+
+def test_a_typo_in_the_stores_variable_is_told_as_one_of_the_option(cli):
+    done = cli.run("lock", "a", "--", "touch", "ran", env={"TENURE_STORE": "sqllite:x.db"})
+    assert done.code == USAGE and "sqllite" in done.err and "sqlite:PATH" in done.err
+    assert list(cli.directory.iterdir()) == []
 
 
 @pytest.mark.parametrize("args", [
