@@ -71,7 +71,8 @@ static void after_fork_in_child(void)
 {
     atomic_fetch_add(&handles.generation, 1);
     for (tenure *t = handles.first; t; t = t->next) {
-        t->store->ops->forked(t->store);
+        if (t->store)
+            t->store->ops->forked(t->store);
         waiter_close(&t->waiter);
     }
     unlock_all();
@@ -257,18 +258,54 @@ static int start_pump(tenure *t, unsigned flags, tenure_error *err)
     return 0;
 }
 
-static void destroy(tenure *t)
+/* Lets go of all that a forked child must not keep.  Mutex held. */
+static void disconnect(tenure *t)
 {
     while (t->claims)
         claim_free(t->claims);
     if (t->store)
         t->store->ops->close(t->store);
+    t->store = NULL;
+    waiter_close(&t->waiter);
+}
+
+static int connect_to(tenure *t, const char *url, bool create, tenure_error *err)
+{
+    const struct store_options opt = {.patience = t->timing.attempt, .create = create};
+    int code = store_open(url, &opt, &t->store, err);
+    if (code < 0)
+        return code;
+    code = waiter_open(&t->waiter, t->store->ops->fd(t->store));
+    if (code == 0)
+        return 0;
+    disconnect(t);
+    return error_set(err, TENURE_INTERNAL, "cannot make descriptors: %s", strerror(-code));
+}
+
+static void destroy(tenure *t)
+{
     if (handle_is_ours(t)) {
-        waiter_close(&t->waiter);
         pthread_cond_destroy(&t->turned);
         pthread_mutex_destroy(&t->mutex);
     }
     free(t);
+}
+
+/* It is known to fork() before it has anything that a child could keep. */
+static int open_known(tenure *t, const char *url, bool create, tenure_error *err)
+{
+    list_add(t);
+    pthread_mutex_lock(&t->mutex);
+    int code = connect_to(t, url, create, err);
+    pthread_mutex_unlock(&t->mutex);
+    return code;
+}
+
+/* Not before it has let go of all that. */
+static void forget(tenure *t)
+{
+    list_remove(t);
+    destroy(t);
 }
 
 EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **ret,
@@ -287,20 +324,18 @@ EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **re
     int code = take_options(t, opt ? opt : &defaults, err);
     if (code == 0)
         code = resolve(where, existing, url, err);
-    if (code == 0) {
-        struct store_options so = {.patience = t->timing.attempt, .create = !existing};
-        code = store_open(url, &so, &t->store, err);
-    }
-    if (code == 0 && (code = waiter_open(&t->waiter, t->store->ops->fd(t->store))) < 0)
-        code = error_set(err, TENURE_INTERNAL, "cannot make descriptors: %s", strerror(-code));
-    if (code == 0) {
-        list_add(t);
-        code = start_pump(t, opt ? opt->flags : 0, err);
-        if (code < 0)
-            list_remove(t);
-    }
     if (code < 0) {
         destroy(t);
+        return code;
+    }
+    code = open_known(t, url, !existing, err);
+    if (code == 0)
+        code = start_pump(t, opt ? opt->flags : 0, err);
+    if (code < 0) {
+        pthread_mutex_lock(&t->mutex);
+        disconnect(t);
+        pthread_mutex_unlock(&t->mutex);
+        forget(t);
         return code;
     }
     *ret = t;
@@ -348,10 +383,13 @@ EXPORT tenure *tenure_close(tenure *t)
         sweep_stop(t);
         release_all(t, limit);
         session_end(t, limit);
+        disconnect(t);
         pthread_mutex_unlock(&t->mutex);
-        list_remove(t);
+        forget(t);
+    } else {
+        disconnect(t);
+        destroy(t);
     }
-    destroy(t);
     return NULL;
 }
 

@@ -113,12 +113,53 @@ static int read_options(struct text query, struct choices *ret, tenure_error *er
     return code;
 }
 
+/* ---- a connection ended --------------------------------------------------------------------- */
+
+static void connection_close(sqlite3 *db)
+{
+    for (sqlite3_stmt *q; (q = sqlite3_next_stmt(db, NULL)) != NULL;)
+        sqlite3_finalize(q);
+    sqlite3_close(db);
+}
+
+/* In a forked child, connections of its parent's.  SQLite keeps an account of the locks that the
+ * process has on a file, and the child inherits the account, but not the locks.  While one of them
+ * is open here, a connection of the child's own believes that it has locks which nobody else sees.
+ * So they are closed before one is opened, and that harms nobody: none is in a transaction (who
+ * forks waits for that), none checkpoints when it closes, and the locks are the parent's. */
+struct inherited {
+    sqlite3 *db;
+    struct inherited *next;
+};
+
+static struct inherited *_Atomic inherited;
+
+static void inherit(struct sqlite_store *s)
+{
+    s->inherited->db = s->db;
+    s->inherited->next = atomic_load(&inherited);
+    while (!atomic_compare_exchange_weak(&inherited, &s->inherited->next, s->inherited))
+        continue;
+    s->inherited = NULL;
+    s->db = NULL;
+}
+
+static void inherited_close(void)
+{
+    struct inherited *next;
+    for (struct inherited *i = atomic_exchange(&inherited, NULL); i; i = next) {
+        next = i->next;
+        connection_close(i->db);
+        free(i);
+    }
+}
+
 /* ---- closing -------------------------------------------------------------------------------- */
 
 static void sqlite_forked(struct store *store)
 {
     struct sqlite_store *s = sqlite_of(store);
-    s->forked = true;
+    inherit(s);
     sqlite_hints_close(s);
     lifelines_forked(s->lives);
     gate_forked(s->gate);
@@ -129,13 +170,9 @@ static void sqlite_close(struct store *store)
     struct sqlite_store *s = sqlite_of(store);
     sqlite_hints_close(s);
     s->lives = lifelines_close(s->lives);
-    /* After fork() the connection belongs to the parent: SQLite may not even close it here, and
-     * its memory stays until the child ends or becomes another program. */
-    if (!s->forked) {
-        for (int i = 0; i < ST_COUNT; i++)
-            sqlite3_finalize(s->st[i]);
-        sqlite3_close(s->db);
-    }
+    if (s->db)
+        connection_close(s->db);
+    free(s->inherited);
     s->gate = gate_close(s->gate);
     for (int i = 0; i < STORE_KEYS_MAX; i++)
         free(s->buffer[i]);
@@ -190,9 +227,10 @@ static int allocate(const char *path, const struct choices *choices, struct sqli
     s->has_group = choices->has_group;
     s->group = choices->group;
     s->hints.epoll = s->hints.inotify = -1;
+    s->inherited = calloc(1, sizeof *s->inherited); /* there is no allocating in a forked child */
     s->path = strdup(path);
     const char *query = s->any_place ? "?fs=any" : "";
-    bool fine = s->path && asprintf(&s->url, "sqlite:%s%s", path, query) >= 0;
+    bool fine = s->inherited && s->path && asprintf(&s->url, "sqlite:%s%s", path, query) >= 0;
     if (!fine)
         s->url = NULL; /* asprintf() leaves it undefined */
     for (int i = 0; i < STORE_KEYS_MAX; i++) {
@@ -301,6 +339,7 @@ static int open_store(const struct url *url, const struct store_options *opt,
     char path[PATH_MAX];
     struct choices choices = {0};
     struct sqlite_store *s = NULL;
+    inherited_close();
     int code = read_options(url->query, &choices, err);
     if (code == 0 && choices.has_group)
         code = sqlite_group_directory(url->body, opt->create, choices.group, err);

@@ -82,14 +82,16 @@ struct hints {
     struct instant looked;
 };
 
+struct inherited;
+
 struct sqlite_store {
     struct store store;
     char *path, *url;
     bool any_place; /* ?fs=any */
     bool has_group; /* ?group=: made for, or given to, `group` */
     gid_t group;
-    bool forked;
-    sqlite3 *db;
+    sqlite3 *db; /* NULL in a forked child */
+    struct inherited *inherited; /* where a forked child keeps it */
     sqlite3_stmt *st[ST_COUNT];
     struct gate *gate;
     struct lifelines *lives;

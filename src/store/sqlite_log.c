@@ -2,8 +2,11 @@
  *
  * SQLite writes a frame of the log as a header and a page, with a call each, and calls of the
  * kernel are most of what a commit without a sync costs.  Here the header is held back until its
- * page comes, which is the very next call, and both go with one.  A page never waits: when SQLite
- * goes on to tell the others of a commit, all of it is written. */
+ * page comes, which is the very next call, and both go with one.  When SQLite goes on to tell the
+ * others of a commit, nothing may be held back any more: it would be lost with this process, and
+ * the log with it from there on.  So a header that comes without its page is not held: SQLite
+ * writes some anew when a page went to the log twice in one transaction, each right after reading
+ * it. */
 #include "store/sqlite_engine.h"
 
 #include <pthread.h>
@@ -16,6 +19,7 @@ struct log_file {
     sqlite3_file file; /* what SQLite sees */
     bool holds;        /* a header, written at `at` */
     sqlite3_int64 at;
+    sqlite3_int64 read; /* where the last reading began, -1: something was written since */
     unsigned char frame[HEADER_BYTES + PAGE_BYTES_MAX];
     /* the real file follows */
 };
@@ -51,7 +55,9 @@ static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64
     int rc = completes ? SQLITE_OK : let_go(file);
     if (rc != SQLITE_OK)
         return rc;
-    if (n == HEADER_BYTES) {
+    bool alone = l->read == at;
+    l->read = -1;
+    if (n == HEADER_BYTES && !alone) {
         memcpy(l->frame, bytes, HEADER_BYTES);
         l->at = at;
         l->holds = true;
@@ -75,6 +81,7 @@ static int log_close(sqlite3_file *file)
 static int log_read(sqlite3_file *file, void *bytes, int n, sqlite3_int64 at)
 {
     int rc = let_go(file);
+    log_of(file)->read = at;
     return rc != SQLITE_OK ? rc : real_of(file)->pMethods->xRead(real_of(file), bytes, n, at);
 }
 
@@ -152,6 +159,7 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     struct log_file *l = log_of(file);
     l->file.pMethods = NULL; /* nothing to close, if it fails */
     l->holds = false;
+    l->read = -1;
     int rc = real_vfs->xOpen(real_vfs, name, real_of(file), flags, ret_flags);
     if (rc == SQLITE_OK)
         l->file.pMethods = &log_methods;
@@ -160,7 +168,9 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 
 static void register_shim(void)
 {
-    real_vfs = sqlite3_vfs_find(NULL);
+    /* By its name: the program that we are part of may have made another one the default, with
+     * locks that nobody else sees, or may take it away again. */
+    real_vfs = sqlite3_vfs_find("unix");
     if (!real_vfs)
         return;
     shim = *real_vfs;
