@@ -77,7 +77,7 @@ static int check_conninfo(const struct pg_store *s, tenure_error *err)
 int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err)
 {
     struct text query = url->query, key, value;
-    char *rest = calloc(1, query.len + 8);
+    char *rest = calloc(1, 2 * query.len + 8); /* an option that has no "=" gets one */
     int code = rest ? pq_load(err) : fail(err, TENURE_NO_MEMORY, "out of memory");
     s->may_listen = true;
     memcpy(s->schema, "tenure", sizeof "tenure");
