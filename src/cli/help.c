@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/exit.h"
 #include "cli/table.h"
 
 #define WIDTH 79
@@ -78,7 +79,9 @@ static void print_exits(const struct command *c)
 {
     puts("\nExit:");
     for (const struct exit_note *e = c->exits; e->text; e++) {
-        int column = e->code == EXIT_NOTE_COMMAND ? printf("  CMD's") : printf("  %d", e->code);
+        int column = e->code == EXIT_NOTE_COMMAND ? printf("  CMD's")
+                     : e->code == EXIT_SIGNAL     ? printf("  128+n")
+                                                  : printf("  %d", e->code);
         fill(e->text, column, 9);
     }
 }

@@ -51,6 +51,8 @@ static void print_exits(const struct command *c)
     for (const struct exit_note *e = c->exits; e->text; e++) {
         if (e->code == EXIT_NOTE_COMMAND)
             printf("*CMD's code*\n\t");
+        else if (e->code == EXIT_SIGNAL)
+            printf("*128+n*\n\t");
         else
             printf("*%d*\n\t", e->code);
         escaped(e->text);

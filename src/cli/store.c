@@ -47,7 +47,7 @@ static int check(tenure *t)
         return client_fail(&err);
     printf("ok    %s: %zu names, %zu held, %zu waiting\n", tenure_where(t), c.names, c.holders,
            c.waiting);
-    return EXIT_FINE;
+    return c.unsafe ? EXIT_UNSAFE : EXIT_FINE;
 }
 
 /* The URL of a store that is made for a group; NULL, and it was said what is wrong. */

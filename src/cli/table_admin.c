@@ -63,8 +63,8 @@ const struct command command_row_transfer = {
     .name = "transfer",
     .summary = "Hand an election over to a named candidate",
     .about = "Asks the leader of NAME to stop, has the named candidate elected next, and waits "
-             "until it serves. When it does not in time, it is told to stop and the former "
-             "leader is preferred at the next election.",
+             "until it serves. When the candidate does not serve in time, it is told to stop, and "
+             "the former leader is preferred at the next election.",
     .examples = "tenure transfer billing/scheduler --to node-b\n",
     .options = transfer_options,
     .exits = transfer_exits,
@@ -88,7 +88,8 @@ const struct command command_row_resign = {
     .name = "resign",
     .summary = "Have the leader of an election step down",
     .about = "Asks the present leader of NAME to stop its work and step down; the next candidate "
-             "takes over once it has. The former leader stands again behind the others.",
+             "takes over once it has, for which this command does not wait. The former leader "
+             "stands again behind the others.",
     .examples = "tenure resign billing/scheduler\n",
     .options = resign_options,
     .exits = resign_exits,
@@ -96,8 +97,8 @@ const struct command command_row_resign = {
     .run = command_resign,
 };
 
-#define OPTION_GUARD_NAME(must)                                                                    \
-    {.id = OPT_NAME, .kind = VALUE_NAME, .name = "name", .metavar = "NAME", .required = must,      \
+#define OPTION_GUARD_NAME                                                                          \
+    {.id = OPT_NAME, .kind = VALUE_NAME, .name = "name", .metavar = "NAME", .required = true,      \
      .help = "The name of the lock or election whose tokens the guard checks."}
 
 #define OPERANDS_TARGET {{.metavar = "TARGET", .kind = VALUE_WORD, .required = true}}
@@ -111,7 +112,7 @@ static const struct exit_note guard_exits[] = {
 };
 
 static const struct option guard_install_options[] = {
-    OPTION_GUARD_NAME(true),
+    OPTION_GUARD_NAME,
     {.id = OPT_TABLE, .kind = VALUE_WORD, .name = "table", .metavar = "TABLE", .required = true,
      .repeats = true, .help = "A table to guard; may be given more than once."},
     {.id = OPT_STRICT, .kind = VALUE_NONE, .name = "strict",
@@ -135,7 +136,7 @@ const struct command command_row_guard_install = {
 };
 
 static const struct option guard_announce_options[] = {
-    OPTION_GUARD_NAME(true),
+    OPTION_GUARD_NAME,
     OPTION_TOKEN("The token that stands now."),
     {0},
 };
@@ -144,9 +145,9 @@ const struct command command_row_guard_announce = {
     .name = "guard",
     .verb = "announce",
     .summary = "Tell a guard of a new token before its holder writes",
-    .about = "Moves the guard's mark up to the token, so that every older one is refused from "
-             "now on, also before the new holder's first write. The mark never moves down. "
-             "tenure lock and lead do this by themselves with --guard.",
+    .about = "Moves the mark of the guard in TARGET (sqlite:PATH) up to the token, so that "
+             "every older one is refused from now on, also before the new holder's first write. "
+             "The mark never moves down. tenure lock and lead do this by themselves with --guard.",
     .examples = "tenure guard announce sqlite:ledger.db --name invoices "
                 "--token \"$TENURE_TOKEN\"\n",
     .options = guard_announce_options,
@@ -156,7 +157,8 @@ const struct command command_row_guard_announce = {
 };
 
 static const struct option guard_check_options[] = {
-    OPTION_GUARD_NAME(false),
+    {.id = OPT_NAME, .kind = VALUE_NAME, .name = "name", .metavar = "NAME",
+     .help = "Only the guard of this name."},
     OPTION_STORE,
     OPTION_JSON("Print one JSON object for each guard, one in a line."),
     {0},
@@ -174,9 +176,9 @@ const struct command command_row_guard_check = {
     .name = "guard",
     .verb = "check",
     .summary = "Show the guards of a database and whether they are intact",
-    .about = "Prints each guard of TARGET with its tables and its mark, and whether its triggers "
-             "are as they were installed. With --store it also says when a mark is higher than "
-             "any token that the store has given out.",
+    .about = "Prints each guard of the database TARGET (sqlite:PATH) with its tables and its mark, "
+             "and whether its triggers are as they were installed. With --store it also "
+             "says when a mark is higher than any token that the store has given out.",
     .examples = "tenure guard check sqlite:ledger.db\n",
     .options = guard_check_options,
     .exits = guard_check_exits,
@@ -184,13 +186,14 @@ const struct command command_row_guard_check = {
     .run = command_guard,
 };
 
-static const struct option guard_remove_options[] = {OPTION_GUARD_NAME(true), {0}};
+static const struct option guard_remove_options[] = {OPTION_GUARD_NAME, {0}};
 
 const struct command command_row_guard_remove = {
     .name = "guard",
     .verb = "remove",
     .summary = "Take a guard out of a database",
-    .about = "Removes the guard of NAME with its triggers and its mark, in one transaction.",
+    .about = "Removes the guard of NAME from the database TARGET (sqlite:PATH), with its triggers "
+             "and its mark, in one transaction.",
     .examples = "tenure guard remove sqlite:ledger.db --name invoices\n",
     .options = guard_remove_options,
     .exits = guard_exits,
@@ -232,6 +235,14 @@ const struct command command_row_store_init = {
     .run = command_store,
 };
 
+static const struct exit_note store_check_exits[] = {
+    {EXIT_FINE, "Nothing is wrong."},
+    {EXIT_UNSAFE, "It can be used, but at least one line says warn."},
+    EXIT_OF_USAGE,
+    EXITS_OF_STORE,
+    {0},
+};
+
 static const struct option store_check_options[] = {
     {.id = OPT_RAISE_TO, .kind = VALUE_TOKEN, .name = "raise-to", .metavar = "N",
      .help = "Accept a store that went back in time: give out only tokens above N from now on. "
@@ -250,7 +261,7 @@ const struct command command_row_store_check = {
     .examples = "tenure store check\n"
                 "tenure store check --raise-to 1048576\n",
     .options = store_check_options,
-    .exits = store_exits,
+    .exits = store_check_exits,
     .run = command_store,
 };
 

@@ -99,11 +99,12 @@ const struct command command_row_lock = {
     .about =
         "Waits for the lock NAME, runs CMD while holding it, and gives it back when CMD and "
         "every process that it started have ended. Waiters are served in order.\n\n"
-        "CMD finds the name, the fencing token and the ticket in its environment, and shows the "
-        "token where it writes, so that a late write of a former holder is refused there. "
-        "stdin, stdout and stderr pass through; signals are forwarded to CMD. No process of CMD "
-        "is left alive when the lock may pass on: if it cannot be renewed, CMD is asked to stop "
-        "before the deadline and killed when it does not.\n\n"
+        "CMD finds TENURE_NAME, TENURE_TOKEN (the fencing token), TENURE_TICKET and TENURE_STORE "
+        "in its environment. Where it writes it can show the token, so that a late write of a "
+        "former holder is refused there (see tenure guard). stdin, stdout and stderr pass "
+        "through; signals are forwarded to CMD. No process of CMD is left alive when the lock may "
+        "pass on: if it cannot be renewed, CMD is asked to stop before the deadline and killed "
+        "when it does not.\n\n"
         "Processes that CMD leaves behind when it ends are part of it: they get the stop signal, "
         "then KILL, and only then is the lock given back.\n\n"
         "Without CMD the token is printed, and nothing else, and the lock is held until INT, "
@@ -149,7 +150,7 @@ const struct command command_row_lead = {
     .summary = "Stand for election and run a command for each term",
     .about =
         "Stands for election under NAME. Whenever it is elected it runs CMD, with the epoch of "
-        "the term in its environment; when the term ends before CMD does - it was lost, or an "
+        "the term in TENURE_EPOCH; when the term ends before CMD does - it was lost, or an "
         "operator had it resign or transferred it - CMD is stopped, the role is given back once "
         "all its processes are gone, and tenure lead stands again.\n\n"
         "When CMD ends by itself the work is over: the role is given back and tenure lead ends "

@@ -44,6 +44,13 @@ const struct command command_row_status = {
     .run = command_status,
 };
 
+static const struct exit_note watch_exits[] = {
+    {EXIT_SIGNAL, "Signal n ended it, which is how it ends."},
+    EXIT_OF_USAGE,
+    EXITS_OF_STORE,
+    {0},
+};
+
 static const struct option watch_options[] = {OPTION_STORE, {0}};
 
 const struct command command_row_watch = {
@@ -59,7 +66,7 @@ const struct command command_row_watch = {
         "as the history of its name reaches back to it.",
     .examples = "tenure watch billing/ | jq -r 'select(.event == \"ended\") | .cause'\n",
     .options = watch_options,
-    .exits = look_exits,
+    .exits = watch_exits,
     .operand = OPERANDS_PREFIX,
     .run = command_watch,
 };
@@ -75,8 +82,8 @@ const struct command command_row_history = {
     .summary = "The last tenures of a name: who, how long, what ended them",
     .about =
         "Prints the tenures of a name, the newest first: its token, who held it, from when to "
-        "when, for how long, how long nobody had held it before (GAP), what ended it and who "
-        "did that for which reason. The record keeps the last 16.\n\n"
+        "when, for how long, how long nobody had held it before (GAP), what ended it, and who "
+        "did that for which reason, or in favour of whom. The record keeps the last 16.\n\n"
         "Times of day come from the wall clock of the host that wrote them; lengths do not.",
     .examples = "tenure history billing/scheduler\n",
     .options = history_options,

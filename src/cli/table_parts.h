@@ -13,7 +13,7 @@
 #define OPTION_STORE                                                                               \
     {.id = OPT_STORE, .kind = VALUE_WORD, .name = "store", .metavar = "URL",                       \
      .standard = "$TENURE_STORE, else the user's own file",                                        \
-     .help = "The store: sqlite:PATH, or memory: for tests."}
+     .help = "The store, as a URL like sqlite:PATH; man tenure lists the kinds."}
 
 #define OPTION_JSON(text)                                                                          \
     {.id = OPT_JSON, .kind = VALUE_NONE, .name = "json", .help = text}

@@ -109,6 +109,13 @@ int sqlite_rights(const struct sqlite_store *s, struct rights *ret, tenure_error
     return 0;
 }
 
+/* Whether others than the owner may use it: nobody else makes the files of a private store, but for
+ * root, who gives them away. */
+static bool is_shared(const struct rights *database)
+{
+    return (database->mode & 0022) != 0;
+}
+
 static const char *const companions[] = {"-wal", "-shm", "-gate", "-live"};
 
 static bool companion_path(const struct sqlite_store *s, size_t i, char ret[PATH_MAX])
@@ -128,7 +135,7 @@ const char *sqlite_misfit(const struct sqlite_store *s)
     struct rights of;
     struct stat st;
     tenure_error err;
-    if (sqlite_rights(s, &of, &err) < 0)
+    if (sqlite_rights(s, &of, &err) < 0 || !is_shared(&of))
         return NULL;
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
         const struct rights r = rights_of_companion(i, &of);
@@ -152,8 +159,8 @@ int sqlite_give(const struct sqlite_store *s, tenure_error *err)
             return fail_errno(err, e, "%s cannot be given to group %u", s->path,
                               (unsigned)s->group);
     }
-    if ((of.mode & 0022) == 0)
-        return 0; /* private: nobody else makes its files, but for root, who gives them away */
+    if (!is_shared(&of))
+        return 0;
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
         const struct rights r = rights_of_companion(i, &of);
         if (companion_path(s, i, path) && lstat(path, &st) == 0 && !rights_fit(&st, &r) &&
