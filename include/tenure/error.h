@@ -26,6 +26,7 @@ extern "C" {
     X(NOT_OWNED, -3, REFUSED, "no tenure stands under this token")                                 \
     X(CONFLICT, -4, REFUSED, "the name is in use in another way")                                  \
     X(CROWDED, -5, REFUSED, "too many tickets on this name")                                       \
+    X(CHANGED, -6, REFUSED, "the entry is at another version")                                     \
     X(LOST, -20, LOST, "the tenure was lost")                                                      \
     X(EVICTED, -21, LOST, "the tenure was ended by an operator")                                   \
     X(UNSURE, -30, UNSURE, "the store did not answer; the outcome is unknown")                     \

@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/say.h"
+#include "core/timing.h"
 
 int client_fail(const tenure_error *err)
 {
@@ -58,4 +60,26 @@ int client_operate(const struct invocation *inv, client_call *call)
         printf("%" PRIu64 "\n", token);
     tenure_close(t);
     return output_finish(code);
+}
+
+int client_watch(tenure *t, client_look *look, void *arg)
+{
+    bool troubled = false;
+    tenure_error err;
+    while (!ferror(stdout)) {
+        int code = look(arg, t, &err);
+        int hint = tenure_watch(t, TIMING_NOTICE_MS, code < 0 ? NULL : &err);
+        if (code >= 0 && hint < 0)
+            code = hint;
+        if (code < 0 && tenure_class(code) != TENURE_CLASS_UNREACHABLE)
+            return client_fail(&err);
+        if (code < 0 && !troubled)
+            say_change("%s; going on trying", err.text);
+        if (code >= 0 && troubled)
+            say_change("the store answers again");
+        troubled = code < 0;
+        if (hint < 0)
+            (void)poll(NULL, 0, TIMING_NOTICE_MS); /* nothing waits for us: look again in a while */
+    }
+    return EXIT_FINE;
 }

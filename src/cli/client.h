@@ -26,4 +26,9 @@ typedef int client_call(tenure *t, const struct invocation *inv, const char *by,
 /* Makes it on a store that is there already.  Returns the exit code. */
 int client_operate(const struct invocation *inv, client_call *call);
 
+/* Looks, waits until something may have changed, and looks again, until stdout is broken.  An
+ * outage is said once, and its end; what cannot pass by itself ends it.  Returns the exit code. */
+typedef int client_look(void *arg, tenure *t, tenure_error *err);
+int client_watch(tenure *t, client_look *look, void *arg);
+
 #endif

@@ -9,9 +9,8 @@
 #include "cli/client.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "core/timing.h"
 #include "os/clock.h"
-
-#define LOOK_MS 1000 /* while waiting: a lost hint, or a lease that expired, is noticed so soon */
 
 /* Takes it, or tries again whenever something changed until the wait is over. */
 static int take_in_time(const struct invocation *inv, tenure *t, const char *owner,
@@ -24,7 +23,7 @@ static int take_in_time(const struct invocation *inv, tenure *t, const char *own
         int64_t left = instant_diff(clock_now(), limit).ms;
         if (code != TENURE_HELD || left <= 0)
             return code;
-        code = tenure_watch(t, left < LOOK_MS ? left : LOOK_MS, err);
+        code = tenure_watch(t, left < TIMING_NOTICE_MS ? left : TIMING_NOTICE_MS, err);
         if (code < 0)
             return code;
     }

@@ -25,6 +25,11 @@ const struct command *const command_table[] = {
     &command_row_guard_announce,
     &command_row_guard_check,
     &command_row_guard_remove,
+    &command_row_config_get,
+    &command_row_config_put,
+    &command_row_config_delete,
+    &command_row_config_watch,
+    &command_row_config_history,
     &command_row_timing,
     &command_row_doctor,
     &command_row_store_init,
@@ -39,6 +44,7 @@ static const struct {
 } groups[] = {
     {"lease", "Ownership that outlives the process: take, renew, drop"},
     {"guard", "Refuse stale writes where they land: install, announce, check, remove"},
+    {"config", "Guarded values in the store: get, put, delete, watch, history"},
     {"store", "Create, check or upgrade a store"},
 };
 

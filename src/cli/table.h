@@ -46,6 +46,9 @@ enum option_id {
     OPT_GROUP,
     OPT_TABLE,
     OPT_STRICT,
+    OPT_WHILE,
+    OPT_EPOCH,
+    OPT_VERSION,
     OPTION_COUNT,
 };
 

@@ -9,7 +9,6 @@
  * something else, and a tenure that came and went between two looks is found in the past.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,12 +18,10 @@
 #include "cli/client.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "cli/say.h"
 #include "os/clock.h"
 
-#define LOOK_MS 1000
-
 struct watch {
+    const char *prefix;
     json_t *before, *now;
     bool initial;
 };
@@ -171,12 +168,13 @@ static void diff(const struct watch *w)
         diff_name(w, name, json_object_get(w->before, name), record);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------- */
+/* ---- looking -------------------------------------------------------------------------------- */
 
-static int look(struct watch *w, tenure *t, const char *prefix, tenure_error *err)
+static int look(void *arg, tenure *t, tenure_error *err)
 {
+    struct watch *w = arg;
     w->now = json_object();
-    int code = tenure_look(t, prefix, picture_add, w, err);
+    int code = tenure_look(t, w->prefix, picture_add, w, err);
     if (code < 0) {
         json_decref(w->now);
         return code;
@@ -188,37 +186,18 @@ static int look(struct watch *w, tenure *t, const char *prefix, tenure_error *er
     return 0;
 }
 
-/* Waits for a hint.  An outage is said once; what cannot pass by itself ends the watch. */
-static int watch(struct watch *w, tenure *t, const char *prefix)
-{
-    bool troubled = false;
-    tenure_error err;
-    while (!ferror(stdout)) {
-        int code = look(w, t, prefix, &err);
-        int hint = tenure_watch(t, LOOK_MS, code < 0 ? NULL : &err);
-        if (code >= 0 && hint < 0)
-            code = hint;
-        if (code < 0 && tenure_class(code) != TENURE_CLASS_UNREACHABLE)
-            return client_fail(&err);
-        if (code < 0 && !troubled)
-            say_change("%s; going on trying", err.text);
-        if (code >= 0 && troubled)
-            say_change("the store answers again");
-        troubled = code < 0;
-        if (hint < 0)
-            (void)poll(NULL, 0, LOOK_MS); /* nothing waits for us: look again in a while */
-    }
-    return EXIT_FINE;
-}
-
 int command_watch(struct invocation *inv)
 {
-    struct watch w = {.before = json_object(), .initial = true};
+    struct watch w = {
+        .prefix = inv->operand[0] ? inv->operand[0] : "",
+        .before = json_object(),
+        .initial = true,
+    };
     const tenure_options opt = TENURE_OPTIONS_INIT; /* who watches may be first */
     tenure *t;
     int code = client_open(inv, &opt, &t);
     if (code == EXIT_FINE) {
-        code = watch(&w, t, inv->operand[0] ? inv->operand[0] : "");
+        code = client_watch(t, look, &w);
         tenure_close(t);
     }
     json_decref(w.before);

@@ -92,6 +92,13 @@ static enum cause death_of(const struct ticket *t, const struct facts *f,
     return CAUSE_NONE;
 }
 
+bool rules_stands(struct claim *c, const struct facts *f, uint64_t token)
+{
+    struct instant ended;
+    const struct ticket *t = claim_find_token(c, token);
+    return t && death_of(t, f, &ended) == CAUSE_NONE;
+}
+
 /* Takes ticket `at` out if it is dead; says whether it did. */
 static bool bury(struct claim *c, const struct facts *f, uint32_t at, struct effects *fx)
 {

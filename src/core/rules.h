@@ -136,6 +136,9 @@ enum verdict rules_rollback(struct claim *c, struct facts *f, struct text to, st
 /* Takes the dead out and serves the next, on nobody's behalf.  DONE. */
 enum verdict rules_sweep(struct claim *c, struct facts *f, struct effects *fx);
 
+/* Whether the tenure with this token stands: held, and its holder is alive.  Changes nothing. */
+bool rules_stands(struct claim *c, const struct facts *f, uint64_t token);
+
 /* Whether nobody holds or waits, so that the record is only history. */
 bool claim_is_idle(const struct claim *c);
 

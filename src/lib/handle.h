@@ -184,9 +184,22 @@ void handle_arm(tenure *t, struct instant next);
 /* Gives up the mutex until a turn was made, at the latest at `until`.  Mutex held before, after. */
 void handle_wait(tenure *t, struct instant until);
 
-/* One update of one record, to its end or to the end of one attempt, which gives TENURE_UNSURE.
- * Returns the verdict, or a code with *err filled; CORRUPT names the record.  Mutex held. */
+/* ---- decide.c ------------------------------------------------------------------------------ */
+
+/* One update, to its end or to the end of one attempt, which gives TENURE_UNSURE.  Returns the
+ * verdict, or a code with *err filled.  Mutex held. */
+int handle_update(tenure *t, struct store_update *op, tenure_error *err);
+
+/* The same with one rule and one record; CORRUPT and FOREIGN name it. */
 int handle_decide(tenure *t, const char *name, struct decision *d, tenure_error *err);
+
+/* One read, to its end or to the end of a ttl.  0, or a code with *err filled.  Mutex held. */
+int handle_read(tenure *t, struct store_read *op, tenure_error *err);
+
+/* Entries of the configuration lie beside the names, under keys that begin with a mark that no name
+ * has; all of them are before this key, and all names behind it. */
+#define CONFIG_MARK "!"
+#define NAMES_AFTER "\""
 
 /* ---- session.c ----------------------------------------------------------------------------- */
 

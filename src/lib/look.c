@@ -131,16 +131,9 @@ static bool look_at(void *arg, const struct store_record *record, struct facts *
 
 static int look(tenure *t, const char *prefix, struct looker *l)
 {
-    struct store_read op = {.prefix = prefix, .fn = look_at, .arg = l};
-    struct instant give_up = instant_add(clock_now(), t->timing.ttl);
-    store_read(t->store, &op);
-    while (!op.op.done && !instant_reached(clock_now(), give_up))
-        handle_wait(t, give_up);
-    if (!op.op.done)
-        t->store->ops->abandon(t->store, &op.op);
-    if (l->code == 0 && op.op.code == TENURE_UNSURE)
-        return error_set(l->err, TENURE_UNREACHABLE, "the store did not answer");
-    return l->code < 0 ? l->code : op.op.code < 0 ? error_copy(l->err, &op.op.error) : 0;
+    struct store_read op = {.prefix = prefix, .after = NAMES_AFTER, .fn = look_at, .arg = l};
+    int code = handle_read(t, &op, l->err);
+    return l->code < 0 ? l->code : code;
 }
 
 EXPORT int tenure_look(tenure *t, const char *prefix, tenure_look_fn *fn, void *arg,

@@ -49,6 +49,8 @@ static void look(tenure *t, struct instant now)
     s->work = SWEEP_LOOKS;
     s->sent = now;
     memcpy(s->from, s->after, sizeof s->from);
+    if (s->from[0] == '\0')
+        memcpy(s->from, NAMES_AFTER, sizeof NAMES_AFTER); /* entries are no names */
     s->look = (struct store_read){.prefix = "", .after = s->from, .fn = see, .arg = t};
     store_read(t->store, &s->look);
 }

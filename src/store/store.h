@@ -62,7 +62,7 @@
 
 #include "core/rules.h"
 
-#define STORE_RECORD_MAX (256 * 1024)
+#define STORE_RECORD_MAX (640 * 1024)
 #define STORE_KEYS_MAX 4
 
 struct store;

@@ -1,116 +1,7 @@
-/* wire/record.c - see record.h.  A reader and a writer of the same shape; a failed step makes
- * every later one a no-op, so that only the end has to be checked. */
 #include "wire/record.h"
 
 #define MAGIC 0xc7
 #define VERSION 1
-
-struct writer {
-    unsigned char *at, *end;
-    bool failed;
-};
-
-struct reader {
-    const unsigned char *at, *end;
-    enum record_flaw flaw;
-};
-
-/* ---- numbers and texts --------------------------------------------------------------------- */
-
-static void put_u64(struct writer *w, uint64_t v)
-{
-    if (v < 0x80 && w->at < w->end) { /* nearly all are */
-        *w->at++ = (unsigned char)v;
-        return;
-    }
-    do {
-        if (w->at == w->end) {
-            w->failed = true;
-            return;
-        }
-        *w->at++ = (unsigned char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
-        v >>= 7;
-    } while (v != 0);
-}
-
-/* Signed numbers zigzag, so that small negative ones are short. */
-static void put_i64(struct writer *w, int64_t v)
-{
-    put_u64(w, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
-}
-
-static void put_text(struct writer *w, struct text t)
-{
-    put_u64(w, t.len);
-    if (w->failed || (size_t)(w->end - w->at) < t.len) {
-        w->failed = true;
-        return;
-    }
-    if (t.len > 0)
-        memcpy(w->at, t.at, t.len);
-    w->at += t.len;
-}
-
-static void fail(struct reader *r, enum record_flaw flaw)
-{
-    if (r->flaw == RECORD_FINE)
-        r->flaw = flaw;
-    r->at = r->end;
-}
-
-static uint64_t get_u64(struct reader *r)
-{
-    uint64_t v = 0;
-    if (r->at < r->end && *r->at < 0x80) /* nearly all are */
-        return *r->at++;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        if (r->at == r->end) {
-            fail(r, RECORD_TRUNCATED);
-            return 0;
-        }
-        unsigned char b = *r->at++;
-        if (shift == 63 && b > 1)
-            break;
-        v |= (uint64_t)(b & 0x7f) << shift;
-        if (b < 0x80) {
-            if (b == 0 && shift > 0)
-                break; /* an overlong form: two spellings of one number */
-            return v;
-        }
-    }
-    fail(r, RECORD_INVALID);
-    return 0;
-}
-
-static int64_t get_i64(struct reader *r)
-{
-    uint64_t v = get_u64(r);
-    return (int64_t)(v >> 1 ^ (~(v & 1) + 1));
-}
-
-static uint64_t get_max(struct reader *r, uint64_t max)
-{
-    uint64_t v = get_u64(r);
-    if (v > max) {
-        fail(r, RECORD_INVALID);
-        return 0;
-    }
-    return v;
-}
-
-static struct text get_text(struct reader *r, size_t max)
-{
-    size_t len = (size_t)get_max(r, max);
-    if ((size_t)(r->end - r->at) < len) {
-        fail(r, RECORD_TRUNCATED);
-        return (struct text){NULL, 0};
-    }
-    struct text t = {len > 0 ? (const char *)r->at : NULL, len};
-    r->at += len;
-    if (!text_is_clean(t))
-        fail(r, RECORD_INVALID);
-    return t;
-}
 
 /* ---- tickets and history ------------------------------------------------------------------- */
 
@@ -129,7 +20,7 @@ static struct instant get_instant(struct reader *r, struct instant base)
         return INSTANT_NEVER;
     struct instant t = INSTANT(ms_add(base.ms, get_i64(r)));
     if (t.ms == INSTANT_NEVER.ms)
-        fail(r, RECORD_INVALID);
+        reader_fail(r, RECORD_INVALID);
     return t;
 }
 
@@ -160,12 +51,12 @@ static void get_ticket(struct reader *r, const struct claim *c, struct ticket *t
     uint64_t head = get_max(r, TENURE_TICKET_ENDING << 1 | 1);
     *t = (struct ticket){.state = (tenure_ticket_state)(head >> 1), .shared = head & 1};
     if (t->state == 0)
-        fail(r, RECORD_INVALID);
+        reader_fail(r, RECORD_INVALID);
     t->id.session = get_u64(r);
     t->id.serial = get_u64(r);
     int64_t priority = get_i64(r);
     if (priority < -CLAIM_PRIORITY_MAX || priority > CLAIM_PRIORITY_MAX)
-        fail(r, RECORD_INVALID);
+        reader_fail(r, RECORD_INVALID);
     t->priority = (int32_t)priority;
     t->token = get_u64(r);
     t->ttl = SPAN(get_i64(r));
@@ -182,7 +73,7 @@ static void get_ticket(struct reader *r, const struct claim *c, struct ticket *t
         t->end_reason = get_text(r, CLAIM_REASON_BYTES_MAX);
     }
     if (t->ttl.ms < 0)
-        fail(r, RECORD_INVALID);
+        reader_fail(r, RECORD_INVALID);
 }
 
 static void put_past(struct writer *w, const struct past *p)
@@ -231,7 +122,7 @@ size_t record_encode(const struct claim *c, void *buf, size_t cap)
     put_u64(&w, c->past_count);
     for (uint32_t i = 0; i < c->past_count; i++)
         put_past(&w, &c->past[i]);
-    return w.failed ? 0 : (size_t)(w.at - (unsigned char *)buf);
+    return writer_length(&w, buf);
 }
 
 enum record_flaw record_decode(const void *bytes, size_t len, struct claim *c)
@@ -255,21 +146,8 @@ enum record_flaw record_decode(const void *bytes, size_t len, struct claim *c)
     c->past_count = (uint32_t)get_max(&r, CLAIM_PAST_MAX);
     for (uint32_t i = 0; i < c->past_count && r.flaw == RECORD_FINE; i++)
         get_past(&r, &c->past[i]);
-    if (r.flaw == RECORD_FINE && r.at != r.end)
-        r.flaw = RECORD_TRAILING;
+    reader_finish(&r);
     if (r.flaw == RECORD_FINE && !claim_check_ids(c))
         r.flaw = RECORD_INVALID;
     return r.flaw;
-}
-
-const char *record_flaw_text(enum record_flaw flaw)
-{
-    static const char *const text[] = {
-        "it is fine",
-        "it is not a claim of this version of tenure",
-        "it ends in the middle of a field",
-        "it goes on after its end",
-        "a field is out of range",
-    };
-    return flaw <= RECORD_INVALID ? text[flaw] : "unknown flaw";
 }

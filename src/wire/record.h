@@ -10,15 +10,7 @@
 #include <stddef.h>
 
 #include "core/claim.h"
-
-/* Why bytes are not a claim. */
-enum record_flaw {
-    RECORD_FINE = 0,
-    RECORD_FOREIGN,   /* not a claim, or of another version */
-    RECORD_TRUNCATED, /* ends within a field */
-    RECORD_TRAILING,  /* goes on after its end */
-    RECORD_INVALID,   /* a field out of range, or an invariant of claims broken */
-};
+#include "wire/bytes.h"
 
 /* Decodes into *c, whose texts then point into `bytes`.  No bytes at all (len 0) are a record
  * that was never used.  On a flaw *c is undefined. */
@@ -26,7 +18,5 @@ enum record_flaw record_decode(const void *bytes, size_t len, struct claim *c);
 
 /* Encodes into buf; returns the length, or 0 when it does not fit into cap. */
 size_t record_encode(const struct claim *c, void *buf, size_t cap);
-
-const char *record_flaw_text(enum record_flaw flaw);
 
 #endif

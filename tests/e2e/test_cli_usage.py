@@ -12,7 +12,8 @@ from conftest import BINARY, DENIED, INTERNAL, USAGE
 MAN = BINARY.parent
 COMMANDS = ["lock", "lead", "check", "status", "watch", "history", "evict", "transfer", "resign",
             "timing", "doctor", "completion", "lease take", "lease renew", "lease drop",
-            "guard install", "guard announce", "guard check", "guard remove", "store init",
+            "guard install", "guard announce", "guard check", "guard remove", "config get",
+            "config put", "config delete", "config watch", "config history", "store init",
             "store check", "store upgrade"]
 
 # The command line, and what its message must name: the value and the rule.
