@@ -22,6 +22,11 @@ enum liveness {
 /* What the store knows when it decides. */
 struct facts {
     struct instant now; /* the store's clock, which no wall-clock step moves */
+
+    /* The clock may be later than `now`, by at most this: 0 where it can be read.  Whoever is let
+     * go is let go by `now`; who counts for itself counts from the latest (P3). */
+    struct span behind;
+
     int64_t wall_ms;    /* for people; decides nothing */
 
     /* Every token of this name that a deleted record may have given out is at most this.  A

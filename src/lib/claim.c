@@ -186,12 +186,14 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* A reading of the store's clock as one of ours, not later than it is meant: counted from the
- * moment the question was sent, and shortened by the drift bound. */
+ * moment the question was sent, from the latest that the store's clock can have shown, and
+ * shortened by the drift bound. */
 static struct instant our_clock(const tenure_claim *c, struct instant theirs)
 {
     if (theirs.ms == INSTANT_NEVER.ms)
         return INSTANT_NEVER;
-    int64_t left = instant_diff(c->decision.now, theirs).ms;
+    struct instant latest = instant_add(c->decision.now, c->decision.behind);
+    int64_t left = instant_diff(latest, theirs).ms;
     return instant_add(c->sent, SPAN(left - (left * TIMING_DRIFT_PERCENT + 99) / 100));
 }
 

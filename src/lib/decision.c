@@ -75,6 +75,7 @@ int decision_apply(void *arg, struct store_view *view)
     d->kind = c->kind;
     d->permits = c->permits;
     d->now = view->facts.now;
+    d->behind = view->facts.behind;
     d->standing = (struct standing){.until = INSTANT_NEVER, .look_at = INSTANT_NEVER};
     enum verdict verdict = decide(d, c, view);
 

@@ -44,7 +44,8 @@ struct decision {
     struct standing standing;   /* its texts point into the buffers below */
     tenure_kind kind;           /* of the record, as it was found */
     uint32_t permits;
-    struct instant now;         /* the store's clock at the decision */
+    struct instant now;         /* the store's clock at the decision, */
+    struct span behind;         /* or as much later */
     char as[CLAIM_AS_BYTES_MAX + 1];
     char ended_by[CLAIM_AS_BYTES_MAX + 1];
     char ended_reason[CLAIM_REASON_BYTES_MAX + 1];

@@ -11,7 +11,8 @@
  * THE CLOCK.  A store has a clock of its own, an instant in milliseconds that never goes back,
  * that no wall-clock step moves, and that the record's instants are measured on.  Only the store
  * reads it.  It may stand still while the store is down: then everything lasts longer, never
- * shorter.
+ * shorter.  A store that cannot read a clock may show the earliest instant that it can be, and in
+ * facts.behind how much later it can be.
  *
  * SESSIONS.  The store decides who is dead, and its word is final: once session_renew() or
  * facts.liveness() has said so about a session, no call says anything else.  A session is dead
