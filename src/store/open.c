@@ -13,14 +13,23 @@ static const struct engine {
     {"postgres", postgres_store_open, postgres_store_raise, postgres_store_init},
     {"postgresql", postgres_store_open, postgres_store_raise, postgres_store_init},
 #endif
+#ifdef TENURE_ETCD
+    {"etcd", etcd_store_open, etcd_store_raise, NULL},
+#endif
     {"memory", memory_store_open, NULL, NULL},
 };
 
 #ifdef TENURE_POSTGRES
-#define KNOWN "known are sqlite:PATH, postgres://HOST/DATABASE and memory:NAME"
+#define KNOWN_POSTGRES ", postgres://HOST/DATABASE"
 #else
-#define KNOWN "known are sqlite:PATH and memory:NAME (built without libpq: no postgres:)"
+#define KNOWN_POSTGRES ""
 #endif
+#ifdef TENURE_ETCD
+#define KNOWN_ETCD ", etcd://HOST:PORT,..."
+#else
+#define KNOWN_ETCD ""
+#endif
+#define KNOWN "known in this build are sqlite:PATH" KNOWN_POSTGRES KNOWN_ETCD " and memory:NAME"
 
 /* The engine of a URL, or a code. */
 static int find(const char *text, struct url *ret_url, const struct engine **ret,

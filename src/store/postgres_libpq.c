@@ -1,12 +1,11 @@
 #include "store/postgres_libpq.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "os/fail.h"
+#include "os/library.h"
 
 #define LIBRARY "libpq.so.5"
 
@@ -17,26 +16,14 @@ static char trouble[200];
 
 static void load(void)
 {
-    static const struct {
-        const char *name;
-        size_t at;
-    } calls[] = {
+    static const struct library_call calls[] = {
 #define PQ_ENTRY(name) {#name, offsetof(struct pq, name)},
         PQ_CALLS(PQ_ENTRY)
 #undef PQ_ENTRY
     };
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; library && i < sizeof calls / sizeof calls[0]; i++) {
-        void *call = dlsym(library, calls[i].name);
-        if (!call)
-            library = NULL;
-        else
-            memcpy((char *)&pq + calls[i].at, &call, sizeof call);
-    }
-    if (library)
-        return;
-    const char *why = dlerror();
-    snprintf(trouble, sizeof trouble, "%s", why ? why : LIBRARY " is too old");
+    const char *why = library_load(LIBRARY, calls, sizeof calls / sizeof calls[0], &pq);
+    if (why)
+        snprintf(trouble, sizeof trouble, "%s", why);
 }
 
 int pq_load(tenure_error *err)

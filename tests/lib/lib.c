@@ -1,6 +1,6 @@
 /* tests/lib/lib.c - libtenure through its public header, within one process.
  *
- *     lib memory | lib sqlite | lib postgres URL
+ *     lib memory | lib sqlite | lib postgres URL | lib etcd URL
  *
  * Every case opens its own store.  Times are generous limits, but where a case says so. */
 #include <pthread.h>

@@ -7,6 +7,7 @@
 #include <tenure/tenure.h>
 #include <unistd.h>
 
+#include "server.h"
 #include "tap.h"
 
 /* Short, because some cases wait for it; with a server in between it has more to hold. */
@@ -14,7 +15,7 @@
 
 static char url[320];
 static bool is_sqlite;
-static const char *server; /* the URL of its database, or NULL */
+static const char *server; /* its URL, or NULL */
 static tenure_error err;
 
 /* A store that no case used before. */
@@ -29,8 +30,7 @@ static inline void fresh(void)
             abort();
     }
     if (server)
-        snprintf(url, sizeof url, "%s%cschema=lib_%ld_%d", server, strchr(server, '?') ? '&' : '?',
-                 (long)getpid(), ++n);
+        server_place(url, sizeof url, server, "lib", ++n);
     else if (is_sqlite)
         snprintf(url, sizeof url, "sqlite:%s/%d.db", dir, ++n);
     else

@@ -1,0 +1,307 @@
+/* store/etcd.c - the engine in etcd: its table of calls, opening and closing. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "store/engines.h"
+#include "store/etcd_engine.h"
+
+#define OPEN_MS 5000  /* to open may take longer than to renew: nothing can expire meanwhile */
+#define CLOSE_MS 2000 /* to say good-bye; else the session expires */
+
+/* ---- turning --------------------------------------------------------------------------------- */
+
+void etcd_process(struct store *store)
+{
+    struct etcd_store *s = etcd_of(store);
+    etcd_link_step(s);
+    etcd_works_expire(s);
+    etcd_works_start(s);
+    etcd_link_flush(s);
+}
+
+static int etcd_fd(struct store *store)
+{
+    return etcd_of(store)->epoll;
+}
+
+static bool is_wanted(const struct etcd_store *s)
+{
+    return s->queue || s->own.id != 0 || s->watches > 0 || s->all;
+}
+
+static struct instant etcd_due(struct store *store)
+{
+    const struct etcd_store *s = etcd_of(store);
+    struct instant due = etcd_hint_due(s);
+    if (s->link.state != LINK_DOWN || is_wanted(s))
+        due = instant_min(due, etcd_link_due(s));
+    for (const struct etcd_work *w = s->queue; w; w = w->next)
+        due = instant_min(due, w->give_up);
+    return due;
+}
+
+bool etcd_turn_until(struct etcd_store *s, bool (*done)(const struct etcd_store *s),
+                     struct instant limit)
+{
+    while (!done(s)) {
+        struct instant next = instant_min(limit, etcd_link_due(s));
+        int64_t left = instant_diff(clock_now(), next).ms;
+        struct pollfd p = {.fd = s->epoll, .events = POLLIN};
+        if (instant_reached(clock_now(), limit))
+            return false;
+        if (left > 0)
+            poll(&p, 1, left > 1000 ? 1000 : (int)left);
+        if (s->link.state == LINK_DOWN)
+            etcd_link_start(s);
+        etcd_process(&s->store);
+    }
+    return true;
+}
+
+/* ---- giving up ------------------------------------------------------------------------------- */
+
+static struct etcd_work *find(struct etcd_work *list, const struct store_op *op)
+{
+    while (list && list->op != op)
+        list = list->next;
+    return list;
+}
+
+/* What is in flight stays, without an owner.  A connection that has kept an attempt waiting for
+ * all its time is given up, so that the next attempt gets a fresh one. */
+static void etcd_abandon(struct store *store, struct store_op *op)
+{
+    struct etcd_store *s = etcd_of(store);
+    struct etcd_work *w;
+    if (op->done)
+        return;
+    if ((w = find(s->queue, op)) != NULL) {
+        etcd_work_land(s, w);
+        etcd_work_free(w);
+    } else if ((w = find(s->flight, op)) != NULL) {
+        struct instant spent = instant_add(w->give_up, SPAN(-s->patience.ms / 10));
+        w->op = NULL;
+        if (w->kind == WORK_UPDATE && w->writes)
+            etcd_fence_raise(s, w);
+        if (instant_reached(clock_now(), spent) && s->link.state == LINK_UP)
+            etcd_link_drop(s, TENURE_UNREACHABLE, "etcd did not answer within the time allowed");
+    }
+    store_op_finish(op, TENURE_UNSURE);
+}
+
+/* ---- closing --------------------------------------------------------------------------------- */
+
+static bool is_idle(const struct etcd_store *s)
+{
+    bool calls = false;
+    for (const struct etcd_call *c = s->link.calls; c; c = c->next)
+        calls = calls || !c->streams;
+    return s->link.state != LINK_UP || (!s->queue && !s->flight && !calls);
+}
+
+static void say_goodbye(struct etcd_store *s)
+{
+    struct store_session_close op = {.session = s->own.id};
+    int64_t ms = s->patience.ms < CLOSE_MS ? s->patience.ms : CLOSE_MS;
+    s->watches = s->watchers = 0;
+    s->all = false;
+    if (!s->greeted)
+        return;
+    if (s->own.id != 0)
+        store_session_close(&s->store, &op);
+    etcd_turn_until(s, is_idle, instant_add(clock_now(), SPAN(ms)));
+    if (op.session != 0 && !op.op.done)
+        etcd_abandon(&s->store, &op.op);
+}
+
+static void works_free(struct etcd_work *w)
+{
+    while (w) {
+        struct etcd_work *next = w->next;
+        etcd_work_free(w);
+        w = next;
+    }
+}
+
+static void etcd_free(struct etcd_store *s)
+{
+    etcd_memory_forget(s);
+    etcd_arena_free(&s->arena);
+    works_free(s->queue);
+    works_free(s->flight);
+    for (int i = 0; i < STORE_KEYS_MAX; i++)
+        free(s->buffer[i]);
+    if (s->epoll >= 0)
+        close(s->epoll);
+    free(s->link.out);
+    free(s->fence);
+    free(s->watch);
+    free(s->watcher);
+    free(s->spec);
+    free(s->url);
+    free(s);
+}
+
+static void etcd_close(struct store *store)
+{
+    struct etcd_store *s = etcd_of(store);
+    if (!s->forked)
+        say_goodbye(s);
+    etcd_link_close(s);
+    etcd_free(s);
+}
+
+static void etcd_forked(struct store *store)
+{
+    struct etcd_store *s = etcd_of(store);
+    s->forked = true;
+    if (s->link.fd >= 0)
+        close(s->link.fd);
+    close(s->epoll);
+    s->link.fd = s->epoll = -1;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int etcd_lifeline(struct store *store)
+{
+    (void)store; /* sessions hang on renewals only */
+    return -1;
+}
+
+static const char *etcd_where(struct store *store)
+{
+    return etcd_of(store)->url;
+}
+
+static const struct store_ops etcd_ops = {
+    .scheme = "etcd",
+    .close = etcd_close,
+    .update = etcd_update,
+    .session_open = etcd_session_open,
+    .session_renew = etcd_session_renew,
+    .session_close = etcd_session_close,
+    .read = etcd_read,
+    .abandon = etcd_abandon,
+    .watch_sessions = etcd_watch_sessions,
+    .watch_all = etcd_watch_all,
+    .next_hint = etcd_next_hint,
+    .fd = etcd_fd,
+    .process = etcd_process,
+    .due = etcd_due,
+    .forked = etcd_forked,
+    .lifeline = etcd_lifeline,
+    .examine = etcd_examine,
+    .url = etcd_where,
+};
+
+static struct etcd_store *allocate(struct span patience)
+{
+    struct etcd_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->store.ops = &etcd_ops;
+    s->queue_end = &s->queue;
+    s->link.fd = -1;
+    s->patience = SPAN(patience.ms > 0 ? patience.ms : TIMING_TTL_DEFAULT_MS / 6);
+    s->epoll = epoll_create1(EPOLL_CLOEXEC);
+    bool fine = s->epoll >= 0;
+    for (int i = 0; i < STORE_KEYS_MAX; i++) {
+        s->buffer[i] = malloc(STORE_RECORD_MAX);
+        fine = fine && s->buffer[i];
+    }
+    if (fine)
+        return s;
+    etcd_free(s);
+    return NULL;
+}
+
+static int parse(struct etcd_store *s, const struct url *url, tenure_error *err)
+{
+    struct text at = {0};
+    struct url copy;
+    int n = asprintf(&s->url, "etcd:%.*s%s%.*s", (int)url->body.len, url->body.at,
+                     url->query.len > 0 ? "?" : "", (int)url->query.len,
+                     url->query.len > 0 ? url->query.at : "");
+    if (n < 0) {
+        s->url = NULL; /* asprintf() leaves it undefined */
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    }
+    if (!(s->spec = strdup(s->url)))
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    if (url_parse(text_of(s->spec), &copy) != URL_FINE)
+        return fail(err, TENURE_INTERNAL, "%s: no URL any more", s->url);
+    enum etcd_url_flaw flaw = etcd_url_parse(&copy, &s->place, &at);
+    if (flaw != ETCD_URL_FINE)
+        return fail(err, TENURE_INVALID, "\"%.120s\": \"%.*s\": %s", s->url,
+                    (int)(at.len > 60 ? 60 : at.len), at.len > 0 ? at.at : "",
+                    etcd_url_flaw_text(flaw));
+    if (s->place.tls || s->place.user.len > 0)
+        return fail(err, TENURE_INVALID, "%.120s: TLS and passwords are not supported yet",
+                    s->url);
+    snprintf(s->prefix, sizeof s->prefix, "%.*s/", (int)s->place.prefix.len, s->place.prefix.at);
+    return 0;
+}
+
+/* A refusal is an answer: no need to wait for a better one. */
+static bool is_open(const struct etcd_store *s)
+{
+    unsigned all = (unsigned)s->place.endpoints;
+    bool tried = s->link.state == LINK_DOWN && s->link.failures >= all;
+    bool denied = s->link.state == LINK_DOWN && s->link.trouble.code < 0 &&
+                  tenure_class(s->link.trouble.code) != TENURE_CLASS_UNREACHABLE;
+    return s->greeted || tried || denied;
+}
+
+static int open_store(const struct url *url, bool create, struct span patience,
+                      const uint64_t *raise, struct etcd_store **ret, tenure_error *err)
+{
+    int code = etcd_load(err);
+    if (code < 0)
+        return code;
+    struct etcd_store *s = allocate(patience);
+    if (!s)
+        return fail(err, TENURE_NO_MEMORY, "out of memory or descriptors");
+    s->create = create;
+    s->raising = raise != NULL;
+    s->raise_above = raise ? *raise : 0;
+    s->next_watch = 1;
+    code = parse(s, url, err);
+    if (code == 0) {
+        etcd_turn_until(s, is_open, instant_add(clock_now(), SPAN(OPEN_MS)));
+        if (!s->greeted)
+            code = fail(err, s->link.trouble.code < 0 ? s->link.trouble.code : TENURE_UNREACHABLE,
+                        "%s", s->link.trouble.code < 0 ? s->link.trouble.text
+                                                       : "etcd did not answer within 5 s");
+    }
+    if (code < 0) {
+        etcd_close(&s->store);
+        return code;
+    }
+    *ret = s;
+    return 0;
+}
+
+int etcd_store_open(const struct url *url, const struct store_options *opt, struct store **ret,
+                    tenure_error *err)
+{
+    struct etcd_store *s;
+    int code = open_store(url, opt->create, opt->patience, NULL, &s, err);
+    if (code == 0)
+        *ret = &s->store;
+    return code;
+}
+
+int etcd_store_raise(const struct url *url, uint64_t above, tenure_error *err)
+{
+    struct etcd_store *s;
+    int code = open_store(url, false, SPAN(0), &above, &s, err);
+    if (code == 0)
+        etcd_close(&s->store);
+    return code;
+}

@@ -1,0 +1,293 @@
+/* store/etcd_hint.c - what may have changed: one stream of watches for the connection's life.
+ *
+ * etcd serves a watch that begins in the past on a tick of 100 ms, and one that begins now at once.
+ * So the watch on our bell begins once, and one on a session begins where we last knew it alive,
+ * which is almost always now.  They stay as long as they are of use. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/etcd_engine.h"
+#include "store/room.h"
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+enum events { ALL_EVENTS, PUTS_ONLY, ENDS_ONLY };
+
+/* Begins a watch; returns its number, or 0. */
+static int64_t begin(struct etcd_store *s, etcd_key from, etcd_key to, int64_t revision,
+                     enum events events)
+{
+    Etcd__WatchRequest m;
+    Etcd__WatchCreateRequest create;
+    Etcd__WatchCreateRequest__FilterType filter =
+        events == ENDS_ONLY ? ETCD__WATCH_CREATE_REQUEST__FILTER_TYPE__NOPUT
+                            : ETCD__WATCH_CREATE_REQUEST__FILTER_TYPE__NODELETE;
+    etcd__watch_request__init(&m);
+    etcd__watch_create_request__init(&create);
+    m.request_union_case = ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
+    m.create_request = &create;
+    create.key = from;
+    create.range_end = to;
+    create.start_revision = revision;
+    create.watch_id = s->next_watch + 1;
+    create.n_filters = events != ALL_EVENTS;
+    create.filters = &filter;
+    if (s->arena.failed || !etcd_stream_send(s, s->ears, &m.base))
+        return 0;
+    return ++s->next_watch;
+}
+
+static void end(struct etcd_store *s, int64_t id)
+{
+    Etcd__WatchRequest m;
+    Etcd__WatchCancelRequest cancel;
+    if (id == 0 || !s->ears)
+        return;
+    etcd__watch_request__init(&m);
+    etcd__watch_cancel_request__init(&cancel);
+    m.request_union_case = ETCD__WATCH_REQUEST__REQUEST_UNION_CANCEL_REQUEST;
+    m.cancel_request = &cancel;
+    cancel.watch_id = id;
+    etcd_stream_send(s, s->ears, &m.base); /* else it goes on, and nobody minds */
+}
+
+/* ---- who watches whom ------------------------------------------------------------------------ */
+
+static struct etcd_watcher *watcher_of(struct etcd_store *s, uint64_t session)
+{
+    for (size_t i = 0; i < s->watchers; i++) {
+        if (s->watcher[i].session == session)
+            return &s->watcher[i];
+    }
+    return NULL;
+}
+
+static void watcher_remove(struct etcd_store *s, struct etcd_watcher *w)
+{
+    end(s, w->id);
+    *w = s->watcher[--s->watchers];
+}
+
+/* Whether anybody waits for the end of that session; all who do are told when `tell`. */
+static bool is_watched(struct etcd_store *s, uint64_t session, bool tell)
+{
+    bool found = false;
+    for (size_t i = 0; i < s->watches; i++) {
+        if (s->watch[i].session != session)
+            continue;
+        found = true;
+        if (tell)
+            hint_queue_add(&s->hints, s->watch[i].key_hash);
+    }
+    return found;
+}
+
+static void unwatch(struct etcd_store *s, uint64_t key_hash)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->watches; i++) {
+        if (s->watch[i].key_hash != key_hash)
+            s->watch[kept++] = s->watch[i];
+    }
+    s->watches = kept;
+}
+
+static void drop_idle_watchers(struct etcd_store *s)
+{
+    for (size_t i = s->watchers; i > 0; i--) {
+        if (!is_watched(s, s->watcher[i - 1].session, false))
+            watcher_remove(s, &s->watcher[i - 1]);
+    }
+}
+
+static void watch(struct etcd_store *s, uint64_t key_hash, uint64_t session)
+{
+    const struct etcd_known_session *k = etcd_session_known(s, session);
+    void *watches = s->watch, *watchers = s->watcher;
+    if (k && k->state != SESSION_ALIVE) {
+        hint_queue_add(&s->hints, key_hash); /* it ended since the caller looked */
+        return;
+    }
+    if (!room_for_one_more(&watches, s->watches, &s->watches_cap, sizeof *s->watch))
+        return; /* a hint may be lost */
+    s->watch = watches;
+    s->watch[s->watches++] = (struct etcd_watch){key_hash, session};
+    if (watcher_of(s, session) ||
+        !room_for_one_more(&watchers, s->watchers, &s->watchers_cap, sizeof *s->watcher))
+        return;
+    s->watcher = watchers;
+    s->watcher[s->watchers++] = (struct etcd_watcher){.session = session, .unsure = !k};
+}
+
+void etcd_watch_sessions(struct store *store, const char *key, const uint64_t *session,
+                         uint32_t count)
+{
+    struct etcd_store *s = etcd_of(store);
+    uint64_t hash = store_key_hash(key);
+    unwatch(s, hash);
+    for (uint32_t i = 0; i < count; i++)
+        watch(s, hash, session[i]);
+    drop_idle_watchers(s);
+    etcd_works_start(s);
+    etcd_link_flush(s);
+}
+
+int etcd_watch_all(struct store *store, bool on, tenure_error *err)
+{
+    struct etcd_store *s = etcd_of(store);
+    (void)err;
+    s->all = on;
+    etcd_works_start(s);
+    etcd_link_flush(s);
+    return 0;
+}
+
+bool etcd_next_hint(struct store *store, struct store_hint *ret)
+{
+    return hint_queue_take(&etcd_of(store)->hints, ret);
+}
+
+struct instant etcd_hint_due(const struct etcd_store *s)
+{
+    return s->hints.all || s->hints.count > 0 ? INSTANT(0) : INSTANT_NEVER;
+}
+
+void etcd_hint_ended(struct etcd_store *s, uint64_t session)
+{
+    struct etcd_watcher *w = watcher_of(s, session);
+    if (!w)
+        return;
+    is_watched(s, session, true);
+    watcher_remove(s, w);
+}
+
+/* ---- hearing --------------------------------------------------------------------------------- */
+
+static void hear_bell(struct etcd_store *s, const Etcd__KeyValue *kv)
+{
+    if (kv->value.len == 0 || kv->value.len % 8 != 0)
+        s->hints.all = true;
+    for (size_t i = 0; i + 8 <= kv->value.len; i += 8)
+        hint_queue_add(&s->hints, etcd_hash_decode(kv->value.data + i));
+}
+
+static void hear_change(struct etcd_store *s, const Etcd__KeyValue *kv)
+{
+    size_t front = strlen(s->prefix) + strlen("name/");
+    char name[NAME_BYTES_MAX + 1];
+    if (kv->key.len <= front || kv->key.len - front > NAME_BYTES_MAX)
+        return;
+    memcpy(name, kv->key.data + front, kv->key.len - front);
+    name[kv->key.len - front] = '\0';
+    hint_queue_add(&s->hints, store_key_hash(name));
+}
+
+static struct etcd_watcher *watcher_numbered(struct etcd_store *s, int64_t id)
+{
+    for (size_t i = 0; i < s->watchers; i++) {
+        if (s->watcher[i].id == id)
+            return &s->watcher[i];
+    }
+    return NULL;
+}
+
+/* The watch has begun, or was ended by etcd because what it asked for is no longer there. */
+static void hear_about(struct etcd_store *s, const Etcd__WatchResponse *r)
+{
+    struct etcd_watcher *w = watcher_numbered(s, r->watch_id);
+    if (w && (w->unsure || r->canceled))
+        is_watched(s, w->session, true); /* they look */
+    if (!w && (r->watch_id == s->bell_watch || r->watch_id == s->all_watch))
+        s->hints.all = true; /* what was rung before we listened */
+    if (!r->canceled)
+        return;
+    if (w) {
+        w->id = 0;
+        w->unsure = true;
+    }
+    if (r->watch_id == s->bell_watch)
+        s->bell_watch = 0;
+    if (r->watch_id == s->all_watch)
+        s->all_watch = 0;
+}
+
+static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end how,
+                 const ProtobufCMessage *answer)
+{
+    const Etcd__WatchResponse *r = (const void *)answer;
+    if (how != CALL_ANSWERED) {
+        tenure_error err;
+        etcd_error(s, c, how, &err);
+        s->ears = NULL;
+        if (s->link.state == LINK_UP)
+            etcd_link_drop(s, err.code, err.text);
+        return;
+    }
+    if (r->created || r->canceled)
+        hear_about(s, r);
+    for (size_t i = 0; i < r->n_events; i++) {
+        const Etcd__KeyValue *kv = r->events[i]->kv;
+        struct etcd_watcher *w = watcher_numbered(s, r->watch_id);
+        if (kv && r->watch_id == s->bell_watch)
+            hear_bell(s, kv);
+        else if (kv && r->watch_id == s->all_watch)
+            hear_change(s, kv);
+        else if (w && r->events[i]->type == ETCD__EVENT__EVENT_TYPE__DELETE)
+            etcd_hint_ended(s, w->session); /* how it ended is asked for by who looks */
+    }
+}
+
+/* ---- keeping up ------------------------------------------------------------------------------ */
+
+void etcd_ears_lost(struct etcd_store *s)
+{
+    s->ears = NULL;
+    s->bell_watch = s->all_watch = 0;
+    for (size_t i = 0; i < s->watchers; i++)
+        s->watcher[i].id = 0;
+}
+
+static void keep_bell(struct etcd_store *s)
+{
+    if (s->bell_watch != 0 && s->bell_session != s->own.id) {
+        end(s, s->bell_watch);
+        s->bell_watch = 0;
+    }
+    if (s->bell_watch == 0 && s->own.id != 0) {
+        etcd_key key = etcd_key_number(&s->arena, s->prefix, "bell/", s->own.id, NULL);
+        s->bell_watch = begin(s, key, (etcd_key){0}, 0, PUTS_ONLY);
+        s->bell_session = s->own.id;
+    }
+}
+
+static void keep_all(struct etcd_store *s)
+{
+    if (!s->all && s->all_watch != 0) {
+        end(s, s->all_watch);
+        s->all_watch = 0;
+    }
+    if (s->all && s->all_watch == 0) {
+        etcd_key names = etcd_key_of(&s->arena, s->prefix, "name/", NULL);
+        s->all_watch = begin(s, names, etcd_key_end(&s->arena, names), 0, ALL_EVENTS);
+    }
+}
+
+void etcd_ears_step(struct etcd_store *s)
+{
+    bool wanted = s->own.id != 0 || s->all || s->watchers > 0;
+    if (wanted && !s->ears)
+        s->ears = etcd_stream_start(s, ETCD_WATCH, &etcd__watch_response__descriptor, hear);
+    if (!s->ears)
+        return;
+    etcd_arena_clear(&s->arena);
+    keep_bell(s);
+    keep_all(s);
+    for (size_t i = 0; i < s->watchers; i++) {
+        struct etcd_watcher *w = &s->watcher[i];
+        if (w->id != 0)
+            continue;
+        const struct etcd_known_session *k = etcd_session_known(s, w->session);
+        int64_t from = k && !w->unsure ? k->as_of + 1 : 0;
+        w->id = begin(s, etcd_session_key(s, w->session), (etcd_key){0}, from, ENDS_ONLY);
+    }
+}

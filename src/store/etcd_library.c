@@ -1,0 +1,76 @@
+#include "store/etcd_library.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "os/fail.h"
+#include "os/library.h"
+
+#define NGHTTP2 "libnghttp2.so.14"
+#define PROTOBUF_C "libprotobuf-c.so.1"
+
+struct ng ng;
+struct pb pb;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char trouble[200];
+
+static void load(void)
+{
+    static const struct library_call ng_calls[] = {
+#define NG_ENTRY(name) {#name, offsetof(struct ng, name)},
+        NG_CALLS(NG_ENTRY)
+#undef NG_ENTRY
+    };
+    static const struct library_call pb_calls[] = {
+#define PB_ENTRY(name) {#name, offsetof(struct pb, name)},
+        PB_CALLS(PB_ENTRY)
+#undef PB_ENTRY
+    };
+    const char *why =
+        library_load(NGHTTP2, ng_calls, sizeof ng_calls / sizeof ng_calls[0], &ng);
+    if (!why)
+        why = library_load(PROTOBUF_C, pb_calls, sizeof pb_calls / sizeof pb_calls[0], &pb);
+    if (why)
+        snprintf(trouble, sizeof trouble, "%s", why);
+}
+
+int etcd_load(tenure_error *err)
+{
+    pthread_once(&once, load);
+    if (trouble[0] == '\0')
+        return 0;
+    return fail(err, TENURE_INVALID,
+                "etcd: needs nghttp2 and protobuf-c (Debian: libnghttp2-14, libprotobuf-c1): %s",
+                trouble);
+}
+
+/* What protoc-c generates refers to these by name.  They are not visible outside of the library. */
+const char protobuf_c_empty_string[] = "";
+
+size_t protobuf_c_message_get_packed_size(const ProtobufCMessage *message)
+{
+    return pb.protobuf_c_message_get_packed_size(message);
+}
+
+size_t protobuf_c_message_pack(const ProtobufCMessage *message, uint8_t *out)
+{
+    return pb.protobuf_c_message_pack(message, out);
+}
+
+size_t protobuf_c_message_pack_to_buffer(const ProtobufCMessage *message, ProtobufCBuffer *buffer)
+{
+    return pb.protobuf_c_message_pack_to_buffer(message, buffer);
+}
+
+ProtobufCMessage *protobuf_c_message_unpack(const ProtobufCMessageDescriptor *descriptor,
+                                            ProtobufCAllocator *allocator, size_t len,
+                                            const uint8_t *data)
+{
+    return pb.protobuf_c_message_unpack(descriptor, allocator, len, data);
+}
+
+void protobuf_c_message_free_unpacked(ProtobufCMessage *message, ProtobufCAllocator *allocator)
+{
+    pb.protobuf_c_message_free_unpacked(message, allocator);
+}

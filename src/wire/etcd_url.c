@@ -1,0 +1,160 @@
+#include "wire/etcd_url.h"
+
+#include "core/name.h"
+
+static bool is_host_byte(char c, bool in_brackets)
+{
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
+        return true;
+    return c == '.' || c == '-' || c == '_' || (in_brackets && (c == ':' || c == '%'));
+}
+
+/* Takes the host from the front of *t. */
+static bool take_host(struct text *t, struct text *ret)
+{
+    bool in_brackets = t->len > 0 && t->at[0] == '[';
+    size_t from = in_brackets, n = from;
+    while (n < t->len && is_host_byte(t->at[n], in_brackets))
+        n++;
+    if (n == from || n - from > ETCD_HOST_BYTES_MAX ||
+        (in_brackets && (n == t->len || t->at[n] != ']')))
+        return false;
+    *ret = (struct text){t->at + from, n - from};
+    n += in_brackets;
+    *t = (struct text){t->at + n, t->len - n};
+    return true;
+}
+
+static bool take_port(struct text t, uint16_t *ret)
+{
+    unsigned port = 0;
+    *ret = ETCD_PORT;
+    if (t.len == 0)
+        return true;
+    if (t.at[0] != ':' || t.len < 2 || t.len > 6)
+        return false;
+    for (size_t i = 1; i < t.len; i++) {
+        if (t.at[i] < '0' || t.at[i] > '9')
+            return false;
+        port = 10 * port + (unsigned)(t.at[i] - '0');
+    }
+    *ret = (uint16_t)port;
+    return port > 0 && port <= UINT16_MAX;
+}
+
+static struct text until(struct text t, char sep)
+{
+    size_t n = 0;
+    while (n < t.len && t.at[n] != sep)
+        n++;
+    return (struct text){t.at, n};
+}
+
+static enum etcd_url_flaw take_hosts(struct text hosts, struct etcd_url *ret, struct text *at)
+{
+    while (true) {
+        struct text one = until(hosts, ','), rest = one;
+        *at = one;
+        if (one.len == 0)
+            return ETCD_URL_NO_HOST;
+        if (ret->endpoints == ETCD_ENDPOINTS_MAX)
+            return ETCD_URL_TOO_MANY;
+        if (memchr(one.at, '@', one.len))
+            return ETCD_URL_PASSWORD;
+        struct etcd_endpoint *e = &ret->endpoint[ret->endpoints++];
+        if (!take_host(&rest, &e->host))
+            return ETCD_URL_BAD_HOST;
+        if (!take_port(rest, &e->port))
+            return ETCD_URL_BAD_PORT;
+        if (one.len == hosts.len)
+            return ETCD_URL_FINE;
+        hosts = (struct text){hosts.at + one.len + 1, hosts.len - one.len - 1};
+    }
+}
+
+static enum etcd_url_flaw take_options(struct text query, struct etcd_url *ret, struct text *at)
+{
+    struct {
+        const char *key;
+        struct text *value;
+    } options[] = {{"ca", &ret->ca},
+                   {"cert", &ret->cert},
+                   {"key", &ret->key},
+                   {"server-name", &ret->server_name},
+                   {"user", &ret->user},
+                   {"password-file", &ret->password_file}};
+    struct text key, value;
+    while (url_option_next(&query, &key, &value)) {
+        size_t n = 0, count = sizeof options / sizeof options[0];
+        *at = key;
+        if (text_equal(key, text_of("tls")) && text_equal(value, text_of("on"))) {
+            ret->tls = true;
+            continue;
+        }
+        while (n < count && !text_equal(key, text_of(options[n].key)))
+            n++;
+        if (n == count || value.len == 0)
+            return ETCD_URL_BAD_OPTION;
+        *options[n].value = value;
+        ret->tls = ret->tls || n < 4;
+    }
+    *at = query;
+    bool halves = (ret->cert.len > 0) != (ret->key.len > 0) ||
+                  (ret->user.len > 0) != (ret->password_file.len > 0);
+    return halves ? ETCD_URL_HALF : ETCD_URL_FINE;
+}
+
+enum etcd_url_flaw etcd_url_parse(const struct url *url, struct etcd_url *ret,
+                                  struct text *ret_at)
+{
+    struct etcd_url found = {.endpoints = 0};
+    struct text body = url->body, at = body;
+    enum etcd_url_flaw flaw = ETCD_URL_NO_SLASHES;
+    if (body.len >= 2 && body.at[0] == '/' && body.at[1] == '/') {
+        body = (struct text){body.at + 2, body.len - 2};
+        struct text hosts = until(body, '/');
+        flaw = take_hosts(hosts, &found, &at);
+        found.prefix = text_of("tenure");
+        if (body.len > hosts.len + 1)
+            found.prefix = (struct text){body.at + hosts.len + 1, body.len - hosts.len - 1};
+        if (flaw == ETCD_URL_FINE && (found.prefix.len > ETCD_PREFIX_BYTES_MAX ||
+                                      name_check(found.prefix, NULL) != NAME_FINE)) {
+            at = found.prefix;
+            flaw = ETCD_URL_BAD_PREFIX;
+        }
+    }
+    if (flaw == ETCD_URL_FINE)
+        flaw = take_options(url->query, &found, &at);
+    if (flaw == ETCD_URL_FINE)
+        *ret = found;
+    else if (ret_at)
+        *ret_at = at;
+    return flaw;
+}
+
+const char *etcd_url_flaw_text(enum etcd_url_flaw flaw)
+{
+    switch (flaw) {
+    case ETCD_URL_FINE:
+        return "fine";
+    case ETCD_URL_NO_SLASHES:
+        return "it is etcd://HOST:PORT[,HOST:PORT...][/PREFIX]";
+    case ETCD_URL_NO_HOST:
+        return "a host is missing";
+    case ETCD_URL_TOO_MANY:
+        return "there are more than 16 hosts";
+    case ETCD_URL_BAD_HOST:
+        return "this is no host";
+    case ETCD_URL_BAD_PORT:
+        return "a port is a number from 1 to 65535";
+    case ETCD_URL_PASSWORD:
+        return "a password does not go into the URL: use ?user=NAME&password-file=FILE";
+    case ETCD_URL_BAD_PREFIX:
+        return "the prefix is not a name";
+    case ETCD_URL_BAD_OPTION:
+        return "known are tls=on, ca, cert, key, server-name, user and password-file, with a value";
+    case ETCD_URL_HALF:
+        return "cert goes with key, and user with password-file";
+    }
+    return "unknown flaw";
+}
