@@ -219,6 +219,7 @@ struct etcd_store {
     struct etcd_seal seal;
     int64_t seal_version;
     int64_t cluster_distance;
+    int looks; /* at a distance that is too short */
     char version[24];  /* of the member that we talk to */
     char alarms[120];
     int64_t db_bytes;

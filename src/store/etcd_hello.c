@@ -15,7 +15,8 @@
 
 #include "store/etcd_engine.h"
 
-#define DISTANCE_SLACK 64         /* the two numbers are not read at one instant */
+#define DISTANCE_SLACK 8 /* the two numbers are not read at one instant: */
+#define DISTANCE_LOOKS 3 /* so a bad one is looked at again before it is believed */
 #define CLOCK_TTL_S 9000000000LL  /* the longest that etcd takes: 285 years */
 
 uint64_t etcd_floor_at(const struct etcd_store *s, int64_t revision)
@@ -227,6 +228,20 @@ static void clock_read(struct etcd_store *s, struct etcd_call *c, enum etcd_call
         ask_seal(s, confirmed); /* without a clock, too: records only age more slowly */
 }
 
+static void ask_status(struct etcd_store *s);
+
+/* To seal, the distance is taken rather too short: by the entries that are applied.  To be checked,
+ * rather too long: by those that are on their way, too. */
+static void take_status(struct etcd_store *s, const Etcd__StatusResponse *r)
+{
+    uint64_t applied = r->raftappliedindex != 0 ? r->raftappliedindex : r->raftindex;
+    bool sealing = s->raising || s->seal_version == 0;
+    s->cluster_distance = (int64_t)(sealing ? applied : r->raftindex) - r->header->revision;
+    s->db_bytes = r->dbsize;
+    snprintf(s->version, sizeof s->version, "%.20s", r->version);
+    snprintf(s->alarms, sizeof s->alarms, "%s", r->n_errors > 0 ? r->errors[0] : "");
+}
+
 static void status_answered(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
                             const ProtobufCMessage *answer)
 {
@@ -235,24 +250,32 @@ static void status_answered(struct etcd_store *s, struct etcd_call *c, enum etcd
         give_up(s, c, end);
         return;
     }
-    uint64_t index = r->raftappliedindex != 0 ? r->raftappliedindex : r->raftindex;
-    s->cluster_distance = (int64_t)index - r->header->revision;
-    s->db_bytes = r->dbsize;
-    snprintf(s->version, sizeof s->version, "%.20s", r->version);
-    snprintf(s->alarms, sizeof s->alarms, "%s", r->n_errors > 0 ? r->errors[0] : "");
+    take_status(s, r);
+    bool is_short = s->cluster_distance + DISTANCE_SLACK < s->seal.distance;
     if (s->raising) {
         ask_sessions(s);
     } else if (s->seal_version == 0) {
         make_seal(s);
     } else if (s->seal.cluster != s->cluster) {
         refuse_copy(s, "it is another cluster than the store was made in");
-    } else if (s->cluster_distance + DISTANCE_SLACK < s->seal.distance) {
+    } else if (is_short && ++s->looks < DISTANCE_LOOKS) {
+        ask_status(s);
+    } else if (is_short) {
         refuse_copy(s, "its log is younger than its data");
     } else {
         ask_clock(s, clock_read);
         if (!s->clock_asked)
             out_of_memory(s);
     }
+}
+
+static void ask_status(struct etcd_store *s)
+{
+    Etcd__StatusRequest m;
+    etcd__status_request__init(&m);
+    if (!etcd_call_start(s, ETCD_STATUS, &m.base, &etcd__status_response__descriptor,
+                         status_answered, NULL))
+        out_of_memory(s);
 }
 
 /* What is under the seal's key; false when the connection was dropped for it. */
@@ -264,7 +287,8 @@ static bool take_seal(struct etcd_store *s, const Etcd__RangeResponse *r)
         if (s->create)
             return true;
         char why[ETCD_PREFIX_BYTES_MAX + 80];
-        snprintf(why, sizeof why, "there is no store under %s in this etcd", s->prefix);
+        snprintf(why, sizeof why, "there is no such store: nothing under %s in this etcd",
+                 s->prefix);
         etcd_link_drop(s, TENURE_UNREACHABLE, why);
         return false;
     }
@@ -288,7 +312,6 @@ static void seal_answered(struct etcd_store *s, struct etcd_call *c, enum etcd_c
                           const ProtobufCMessage *answer)
 {
     const Etcd__RangeResponse *r = (const void *)answer;
-    Etcd__StatusRequest m;
     if (end != CALL_ANSWERED || !r->header) {
         give_up(s, c, end);
         return;
@@ -305,10 +328,8 @@ static void seal_answered(struct etcd_store *s, struct etcd_call *c, enum etcd_c
         c->after = 0;
     if (!etcd_answer_note(s, c, r->header))
         return;
-    etcd__status_request__init(&m);
-    if (!etcd_call_start(s, ETCD_STATUS, &m.base, &etcd__status_response__descriptor,
-                         status_answered, NULL))
-        out_of_memory(s);
+    s->looks = 0;
+    ask_status(s);
 }
 
 static void ask_seal(struct etcd_store *s, etcd_done_fn *done)

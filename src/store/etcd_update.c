@@ -253,7 +253,8 @@ static void settle(struct etcd_store *s, struct etcd_work *w, bool done)
         op->verdict = w->verdict;
     if (w->verdict == TENURE_CORRUPT) {
         tenure_error err;
-        fail(&err, TENURE_CORRUPT, "%s%s in etcd is not a record of tenure", s->prefix, w->key[0]);
+        fail(&err, TENURE_CORRUPT, "%sname/%s in etcd is not a record of tenure", s->prefix,
+             w->key[0]);
         etcd_work_fail(w, &err);
     } else {
         etcd_work_finish(w, w->verdict < 0 ? w->verdict : 0);

@@ -1,0 +1,235 @@
+"""The command on an etcd, and what befalls that etcd.
+
+Each test starts a cluster of its own on loopback.  Times are bounds with the slack of a machine
+that has other things to do; what a bound is made of is in docs/stores.md.
+"""
+import importlib.machinery
+import importlib.util
+import pathlib
+import shutil
+import signal
+import time
+
+import pytest
+
+from conftest import DENIED, LIMIT_S, LOST, REFUSED, UNREACHABLE, Cli, wait_until
+
+TOOL = pathlib.Path(__file__).resolve().parent.parent / "store/with_etcd"
+LOADER = importlib.machinery.SourceFileLoader("with_etcd", str(TOOL))
+with_etcd = importlib.util.module_from_spec(importlib.util.spec_from_loader("with_etcd", LOADER))
+LOADER.exec_module(with_etcd)
+
+pytestmark = pytest.mark.skipif(not shutil.which("etcd") or not shutil.which("etcdctl"),
+                                reason="etcd is not installed")
+SLACK_S = 3  # of a busy machine
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a cluster: start(members=1, settings=()) -> (cluster, cli)."""
+    began = []
+
+    def begin(members=1, settings=()):
+        directory = tmp_path / f"etcd{len(began)}"
+        directory.mkdir()
+        cluster = with_etcd.Cluster(directory, members, settings)
+        began.append(cluster)
+        cluster.start()
+        program = Cli(tmp_path, cluster.url("test"))
+        began.append(program)
+        return cluster, program
+
+    yield begin
+    for one in reversed(began):
+        one.end() if isinstance(one, Cli) else one.stop()
+
+
+def lock_once(cli, name="job"):
+    """The token of a lock that is taken and given back."""
+    done = cli.run("lock", name, "--", "sh", "-c", "echo $TENURE_TOKEN")
+    assert done.code == 0, done.err
+    return int(done.out)
+
+
+def end_of(process):
+    process.send(signal.SIGTERM)
+    return process.wait()
+
+
+def test_the_command_works_and_its_store_needs_no_making(start):
+    _, cli = start()
+    assert cli.status() == {}
+    first = lock_once(cli)
+    process, token = cli.hold("job")
+    assert token > first
+    refused = cli.run("lock", "-n", "job", "--", "true")
+    assert refused.code == REFUSED and str(token) in refused.err
+    waiter = cli.start("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    cli.wait_for_waiters("job", 1)
+    assert end_of(process) == 0
+    assert int(waiter.out.wait_for(str.isdigit)) > token
+    assert waiter.wait() == 0
+    assert [p["cause"] for p in cli.history("job")] == ["released"] * 3
+
+
+def test_a_lease_outlives_the_command_and_ends_although_nobody_watches(start):
+    _, cli = start()
+    token = int(cli.run("lease", "take", "--ttl", "3s", "backup").out)
+    assert cli.run("lease", "take", "--ttl", "3s", "backup").code == REFUSED
+    assert cli.run("lease", "renew", "--ttl", "3s", "--token", token, "backup").code == 0
+    taken = wait_until(lambda: cli.run("lease", "take", "--ttl", "3s", "backup").out.strip(),
+                       "the end of a lease", limit=3 + 3 + SLACK_S)
+    assert int(taken) > token
+
+
+def test_a_holder_outlives_the_death_of_the_leader(start):
+    cluster, cli = start(3)
+    process, token = cli.hold("job", "--ttl", "6s")
+    cluster.leader().stop()
+    waiter = cli.start("lock", "job", "--", "true")
+    cli.wait_for_waiters("job", 1)  # the store answers again
+    time_left = time.monotonic() + 8  # longer than its ttl: it must have renewed
+    wait_until(lambda: time.monotonic() > time_left, "the ttl")
+    assert process.running and cli.holders("job")[0]["token"] == token
+    assert end_of(process) == 0 and waiter.wait() == 0
+
+
+def test_a_member_that_is_silent_is_left_for_another(start):
+    cluster, cli = start(3)
+    first = next(m for m in cluster.members if m.endpoint() == cluster.url().split("/")[2]
+                 .split(",")[0])
+    process, token = cli.hold("job", "--ttl", "6s")
+    first.process.send_signal(signal.SIGSTOP)
+    time_left = time.monotonic() + 8
+    wait_until(lambda: time.monotonic() > time_left, "the ttl")
+    assert process.running and end_of(process) == 0
+    first.process.send_signal(signal.SIGCONT)
+    assert lock_once(cli) > token
+
+
+def test_a_holder_that_cannot_reach_the_store_is_lost_before_anybody_else_holds(start):
+    cluster, cli = start()
+    process, token = cli.hold("job", "--ttl", "3s")
+    began = time.monotonic()
+    cluster.members[0].process.send_signal(signal.SIGSTOP)
+    assert process.wait() == LOST
+    assert time.monotonic() - began < 3 + SLACK_S
+    away = cli.run("lock", "--ttl", "1s", "-w", "2", "job", "--", "true")
+    assert away.code in (UNREACHABLE, REFUSED), away.err
+    cluster.members[0].process.send_signal(signal.SIGCONT)
+    assert lock_once(cli) > token
+
+
+def test_a_restart_of_the_store_costs_nobody_its_lock(start):
+    cluster, cli = start()
+    process, token = cli.hold("job", "--ttl", "10s")
+    cluster.members[0].stop()
+    cluster.start()
+    time_left = time.monotonic() + 10
+    wait_until(lambda: time.monotonic() > time_left, "the ttl")
+    assert process.running and cli.holders("job")[0]["token"] == token
+    assert end_of(process) == 0
+
+
+def test_the_death_of_a_holder_s_host_is_noticed_within_the_bound(start):
+    _, cli = start()
+    process, token = cli.hold("job", "--ttl", "2s")
+    waiter = cli.start("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    cli.wait_for_waiters("job", 1)
+    cli._marked.resume()
+    began = time.monotonic()
+    process.send(signal.SIGSTOP)  # as good as a host that is gone: it says nothing any more
+    assert int(waiter.out.wait_for(str.isdigit)) > token
+    assert time.monotonic() - began < 2 + 1 + SLACK_S
+    assert waiter.wait() == 0
+    process.send(signal.SIGCONT)
+    assert process.wait() == LOST
+    assert cli.history("job")[-1]["cause"] == "expired" or \
+        "expired" in [p["cause"] for p in cli.history("job")]
+
+
+def restore(cluster, snapshot, token=None):
+    """Puts the first member back to what it was when the snapshot was taken."""
+    member = cluster.members[0]
+    member.stop()
+    shutil.rmtree(member.directory)
+    cluster.etcdctl("snapshot", "restore", str(snapshot), "--name", member.name,
+                    "--initial-cluster", f"{member.name}=http://127.0.0.1:{member.peer}",
+                    "--initial-advertise-peer-urls", f"http://127.0.0.1:{member.peer}",
+                    *(["--initial-cluster-token", token] if token else []),
+                    "--data-dir", str(member.directory))
+    cluster.start()
+
+
+@pytest.mark.parametrize("token", [None, "another"])
+def test_a_store_that_went_back_is_refused_until_its_tokens_are_raised(start, tmp_path, token):
+    cluster, cli = start()
+    for _ in range(5):
+        lock_once(cli)
+    snapshot = tmp_path / "snapshot"
+    cluster.etcdctl("snapshot", "save", str(snapshot))
+    highest = max(lock_once(cli) for _ in range(3))
+    holder, _ = cli.hold("other", "--ttl", "4s")
+    restore(cluster, snapshot, token)
+    refused = cli.run("lock", "job", "--", "true")
+    assert refused.code == DENIED and "went back" in refused.err
+    assert holder.wait() == LOST
+    raised = wait_until(lambda: (r := cli.run("store", "check", "--raise-to", str(highest)))
+                        .code in (0, 1) and r, "raising", limit=LIMIT_S)
+    assert raised.code in (0, 1), raised.err
+    assert lock_once(cli) > highest
+
+
+def test_who_deletes_all_keys_ends_tenures_but_tokens_go_on(start):
+    cluster, cli = start()
+    process, token = cli.hold("job", "--ttl", "3s")
+    cluster.etcdctl("del", "--prefix", "test/")
+    assert process.wait() == LOST
+    assert lock_once(cli) > token
+
+
+def test_a_record_that_somebody_else_wrote_is_told_and_left_alone(start):
+    cluster, cli = start()
+    lock_once(cli)
+    cluster.etcdctl("put", "test/name/job", "hello")
+    done = cli.run("lock", "-n", "job", "--", "true")
+    assert done.code == DENIED and "test/name/job" in done.err
+    assert "hello" in cluster.etcdctl("get", "test/name/job")
+
+
+def test_a_full_store_refuses_and_says_so(start):
+    cluster, cli = start(1, ["--quota-backend-bytes", str(16 << 20)])
+    token = lock_once(cli)
+    filler = "x" * 1000000
+    for i in range(40):
+        try:
+            cluster.etcdctl("put", f"fill/{i}", input=filler)
+        except RuntimeError:
+            break
+    done = cli.run("lock", "-n", "job", "--", "true")
+    assert done.code == DENIED and "space" in done.err, done.err
+    cluster.etcdctl("del", "--prefix", "fill/")
+    revision = cluster.etcdctl("endpoint", "status", "-w", "fields")
+    revision = next(line.split(":")[1].strip() for line in revision.splitlines()
+                    if '"Revision"' in line)
+    cluster.etcdctl("compact", revision)
+    cluster.etcdctl("defrag")
+    cluster.etcdctl("alarm", "disarm")
+    assert lock_once(cli) > token
+
+
+def test_doctor_says_what_is_unsafe(start):
+    _, cli = start()
+    cli.run("store", "init")
+    done = cli.run("doctor")
+    assert done.code == 1, done.err
+    assert "ok    etcd 3." in done.out
+    assert "warn  1 endpoint" in done.out
+    assert "not encrypted" in done.out
+
+
+def test_nobody_there_is_said_at_once(tmp_path, start):
+    cluster, cli = start()
+    cluster.stop()
+    done = cli.run("lock", "-n", "job", "--", "true")
+    assert done.code == UNREACHABLE and "refused" in done.err
