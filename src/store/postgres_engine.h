@@ -19,6 +19,7 @@
 #ifndef STORE_POSTGRES_ENGINE_H
 #define STORE_POSTGRES_ENGINE_H
 
+#include "store/postgres_code.h"
 #include "store/postgres_libpq.h"
 
 #include "core/timing.h"
@@ -241,17 +242,8 @@ struct instant link_due(const struct pg_store *s, const struct link *l);
 
 /* ---- postgres_error.c ----------------------------------------------------------------------- */
 
-enum error_kind {
-    ERROR_REFUSED, /* the server will say so again */
-    ERROR_AGAIN,   /* nothing happened: try again */
-    ERROR_BROKEN,  /* the connection is of no more use; whether anything happened is open */
-};
-
 /* What an error result means; fills *err. */
 enum error_kind pg_error(const struct pg_store *s, const PGresult *r, tenure_error *err);
-
-/* The same for a connection attempt that failed. */
-void pg_connect_error(const PGconn *conn, tenure_error *err);
 
 /* ---- postgres_memory.c ---------------------------------------------------------------------- */
 

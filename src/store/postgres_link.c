@@ -104,7 +104,7 @@ void link_start(struct pg_store *s, struct link *l)
     l->state = LINK_CONNECTS;
     if (!l->conn || pq.PQstatus(l->conn) == CONNECTION_BAD) {
         tenure_error err;
-        pg_connect_error(l->conn, &err);
+        postgres_connect_error(l->conn, &err);
         link_drop(s, l, err.code, err.text);
         return;
     }
@@ -129,7 +129,7 @@ static void connect_step(struct pg_store *s, struct link *l)
         watch_socket(s, l, EPOLLIN);
         return;
     default:
-        pg_connect_error(l->conn, &err);
+        postgres_connect_error(l->conn, &err);
         link_drop(s, l, err.code, err.text);
         return;
     }

@@ -112,7 +112,7 @@ static int connect_wait(const struct pg_store *s, PGconn **ret, tenure_error *er
     *ret = pq.PQconnectdbParams(keys, values, 1);
     if (pq.PQstatus(*ret) == CONNECTION_OK)
         return 0;
-    pg_connect_error(*ret, err);
+    postgres_connect_error(*ret, err);
     pq.PQfinish(*ret);
     return err->code;
 }
