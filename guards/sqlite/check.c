@@ -1,20 +1,13 @@
 /* sqlite/check.c - whether what is installed is still what was installed. */
 #include <string.h>
 
-#include "sqlite/guard.h"
 #include "sqlite/handle.h"
 #include "sqlite/schema.h"
 
-const char *sqlite_guard_state_text(enum sqlite_guard_state state)
-{
-    static const char *const text[] = {"intact", "table gone", "unprotected", "altered", "moved"};
-    return state <= SQLITE_GUARD_MOVED ? text[state] : "unknown";
-}
-
 /* What stands in the database as one of the objects of a table.  0, or a tenure_code; *ret_moved
  * (freed with sqlite3_free(), NULL before the call) is set when it is on another table. */
-static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_finding *f, int64_t id,
-                         int op, enum sqlite_guard_state *ret, char **ret_moved,
+static int judge_trigger(struct sqlite_guard *g, const struct target_finding *f, int64_t id,
+                         int op, enum target_state *ret, char **ret_moved,
                          tenure_error *err)
 {
     char number[24];
@@ -29,24 +22,24 @@ static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_findi
     if (code < 0)
         return code;
     code = handle_step(g, s, "read the guard", err);
-    *ret = SQLITE_GUARD_UNPROTECTED;
+    *ret = TARGET_UNPROTECTED;
     if (code == 1) {
         const char *table = (const char *)sqlite3_column_text(s, 0);
         const char *sql = (const char *)sqlite3_column_text(s, 1);
         char *expected = table && sql ? schema_object(id, op, table, f->guard) : NULL;
         code = 0;
         if (expected == NULL)
-            code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+            code = fail(err, TENURE_NO_MEMORY, "out of memory");
         else if (strcmp(sql, expected) != 0)
-            *ret = SQLITE_GUARD_ALTERED;
+            *ret = TARGET_ALTERED;
         else if (sqlite3_stricmp(table, f->table) == 0)
-            *ret = SQLITE_GUARD_INTACT;
+            *ret = TARGET_INTACT;
         else
-            *ret = SQLITE_GUARD_MOVED;
-        if (code == 0 && *ret == SQLITE_GUARD_MOVED && *ret_moved == NULL) {
+            *ret = TARGET_MOVED;
+        if (code == 0 && *ret == TARGET_MOVED && *ret_moved == NULL) {
             *ret_moved = sqlite3_mprintf("%s", table);
             if (*ret_moved == NULL)
-                code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+                code = fail(err, TENURE_NO_MEMORY, "out of memory");
         }
         sqlite3_free(expected);
     }
@@ -55,39 +48,39 @@ static int judge_trigger(struct sqlite_guard *g, const struct sqlite_guard_findi
 }
 
 /* The state of one table is the first bad one of its objects. */
-static int judge_table(struct sqlite_guard *g, struct sqlite_guard_finding *f, int64_t id,
+static int judge_table(struct sqlite_guard *g, struct target_finding *f, int64_t id,
                        char **ret_moved, tenure_error *err)
 {
-    f->state = SQLITE_GUARD_INTACT;
+    f->state = TARGET_INTACT;
     int code = 0;
     for (int op = 0; op < SCHEMA_OBJECTS && code == 0; op++) {
-        enum sqlite_guard_state state;
+        enum target_state state;
         code = judge_trigger(g, f, id, op, &state, ret_moved, err);
-        if (code == 0 && f->state == SQLITE_GUARD_INTACT)
+        if (code == 0 && f->state == TARGET_INTACT)
             f->state = state;
     }
-    if (code < 0 || f->state != SQLITE_GUARD_UNPROTECTED)
+    if (code < 0 || f->state != TARGET_UNPROTECTED)
         return code;
     code = handle_once(g,
                          "SELECT 1 FROM sqlite_master "
                          "WHERE type = 'table' AND name = ? COLLATE NOCASE",
                          &f->table, 1, err);
     if (code == 0)
-        f->state = SQLITE_GUARD_TABLE_GONE;
+        f->state = TARGET_TABLE_GONE;
     return code < 0 ? code : 0;
 }
 
-static int check_row(struct sqlite_guard *g, sqlite3_stmt *s, sqlite_guard_finding_fn *fn,
+static int check_row(struct sqlite_guard *g, sqlite3_stmt *s, target_finding_fn *fn,
                      void *arg, tenure_error *err)
 {
-    struct sqlite_guard_finding f = {
+    struct target_finding f = {
         .guard = (const char *)sqlite3_column_text(s, 0),
         .mark = (uint64_t)sqlite3_column_int64(s, 1),
         .strict = sqlite3_column_int(s, 2) != 0,
         .table = (const char *)sqlite3_column_text(s, 3),
     };
     if (f.guard == NULL || f.table == NULL)
-        return handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
     char *moved = NULL;
     int code = judge_table(g, &f, sqlite3_column_int64(s, 4), &moved, err);
     f.moved_to = moved;
@@ -97,7 +90,7 @@ static int check_row(struct sqlite_guard *g, sqlite3_stmt *s, sqlite_guard_findi
     return code;
 }
 
-static int check_rows(struct sqlite_guard *g, const char *name, sqlite_guard_finding_fn *fn,
+static int check_rows(struct sqlite_guard *g, const char *name, target_finding_fn *fn,
                       void *arg, tenure_error *err)
 {
     int code = name ? schema_require(g, name, err) : schema_state(g, err);
@@ -120,9 +113,10 @@ static int check_rows(struct sqlite_guard *g, const char *name, sqlite_guard_fin
     return code;
 }
 
-int sqlite_guard_check(struct sqlite_guard *g, const char *name, sqlite_guard_finding_fn *fn,
-                       void *arg, tenure_error *err)
+int sqlite_guard_check(struct target *t, const char *name, target_finding_fn *fn, void *arg,
+                       tenure_error *err)
 {
+    struct sqlite_guard *g = guard_of(t);
     /* One read transaction: what is reported stood together at one moment. */
     int code = handle_run(g, "BEGIN", "read", err);
     if (code < 0)

@@ -4,59 +4,8 @@
 #include <string.h>
 
 #include "core/guard.h"
-#include "core/name.h"
 #include "sqlite/handle.h"
 #include "sqlite/schema.h"
-
-/* ---- opening ------------------------------------------------------------------------------- */
-
-/* The database is the user's: we never checkpoint it, neither now nor when we are the last to
- * close it.  (SQLite before 3.51.3 can damage a WAL when two connections checkpoint at once.) */
-static int prepare_connection(struct sqlite_guard *g, tenure_error *err)
-{
-    int patience = g->patience_ms > INT32_MAX ? INT32_MAX : (int)g->patience_ms;
-    if (sqlite3_busy_timeout(g->db, patience) != SQLITE_OK ||
-        sqlite3_db_config(g->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK ||
-        sqlite3_wal_autocheckpoint(g->db, 0) != SQLITE_OK)
-        return handle_fail_sqlite(g, "set up the connection", err);
-    return handle_run(g, "SELECT count(*) FROM sqlite_master", "read", err);
-}
-
-int sqlite_guard_open(const char *path, int64_t patience_ms, struct sqlite_guard **ret,
-                      tenure_error *err)
-{
-    if (path[0] == '\0' || path[0] == ':')
-        return handle_fail(err, TENURE_INVALID,
-                           "sqlite:%s: a guard is installed in the file of a database", path);
-    struct sqlite_guard *g = calloc(1, sizeof *g);
-    if (g == NULL || (g->path = strdup(path)) == NULL) {
-        free(g);
-        return handle_fail(err, TENURE_NO_MEMORY, "out of memory");
-    }
-    g->patience_ms = patience_ms;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    int code = 0;
-    if (sqlite3_open_v2(path, &g->db, flags, NULL) != SQLITE_OK)
-        code = handle_fail(err, g->db ? TENURE_UNREACHABLE : TENURE_NO_MEMORY,
-                           "cannot open the database %s: %s", path, sqlite3_errmsg(g->db));
-    else
-        code = prepare_connection(g, err);
-    if (code < 0)
-        sqlite_guard_close(g);
-    else
-        *ret = g;
-    return code;
-}
-
-struct sqlite_guard *sqlite_guard_close(struct sqlite_guard *g)
-{
-    if (g == NULL)
-        return NULL;
-    (void)sqlite3_close(g->db); /* cannot fail: every statement is finalised where it is used */
-    free(g->path);
-    free(g);
-    return NULL;
-}
 
 /* ---- installing ---------------------------------------------------------------------------- */
 
@@ -72,24 +21,24 @@ static int resolve_table(struct sqlite_guard *g, const char *table, char **ret, 
         return code;
     code = handle_step(g, s, "look for the table", err);
     if (code == 0) {
-        code = handle_fail(err, TENURE_INVALID, "--table %s: there is no such table in %s", table,
-                           g->path);
+        code = fail(err, TENURE_INVALID, "--table %s: there is no such table in %s", table,
+                    g->path);
     } else if (code == 1) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         const char *type = (const char *)sqlite3_column_text(s, 1);
         if (name == NULL || type == NULL)
-            code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+            code = fail(err, TENURE_NO_MEMORY, "out of memory");
         else if (strcmp(type, "table") != 0)
-            code = handle_fail(err, TENURE_INVALID,
-                               "--table %s: it is a %s table, and a guard needs a real one: "
-                               "guard what is written below it", table, type);
+            code = fail(err, TENURE_INVALID,
+                        "--table %s: it is a %s table, and a guard needs a real one: "
+                        "guard what is written below it", table, type);
         else if (sqlite3_strnicmp(name, "sqlite_", 7) == 0 ||
                  sqlite3_strnicmp(name, "tenure_", 7) == 0)
-            code = handle_fail(err, TENURE_INVALID,
-                               "--table %s: the tables of SQLite and of tenure cannot be guarded",
-                               table);
+            code = fail(err, TENURE_INVALID,
+                        "--table %s: the tables of SQLite and of tenure cannot be guarded",
+                        table);
         else if ((*ret = sqlite3_mprintf("%s", name)) == NULL)
-            code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+            code = fail(err, TENURE_NO_MEMORY, "out of memory");
     }
     (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code < 0 ? code : 0;
@@ -106,9 +55,9 @@ static int register_guard(struct sqlite_guard *g, const char *name, bool strict,
     if (code < 0)
         return code;
     if (code == 1)
-        return handle_fail(err, TENURE_CONFLICT,
-                           "guard \"%s\" is installed in %s %s --strict: say the same again, or "
-                           "remove it first", name, g->path, strict ? "without" : "with");
+        return fail(err, TENURE_CONFLICT,
+                    "guard \"%s\" is installed in %s %s --strict: say the same again, or "
+                    "remove it first", name, g->path, strict ? "without" : "with");
     code = handle_once(g,
                          "INSERT INTO tenure_guard(name, strict) VALUES (?, CAST(? AS INTEGER)) "
                          "ON CONFLICT DO NOTHING",
@@ -144,10 +93,10 @@ static int register_table(struct sqlite_guard *g, const char *table, const char 
     code = handle_step(g, s, "read the guard", err);
     const char *guard = code == 1 ? (const char *)sqlite3_column_text(s, 1) : NULL;
     if (code == 1 && guard == NULL)
-        code = handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+        code = fail(err, TENURE_NO_MEMORY, "out of memory");
     else if (code == 1 && strcmp(guard, name) != 0)
-        code = handle_fail(err, TENURE_CONFLICT,
-                           "--table %s: it is under guard \"%s\" already", table, guard);
+        code = fail(err, TENURE_CONFLICT,
+                    "--table %s: it is under guard \"%s\" already", table, guard);
     else if (code == 1)
         *ret_id = sqlite3_column_int64(s, 0);
     (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
@@ -168,7 +117,7 @@ static int install_table(struct sqlite_guard *g, const char *name, const char *a
         char *sql = sqlite3_mprintf("UPDATE tenure_guarded SET table_name = %Q WHERE id = %lld",
                                     table, (sqlite3_int64)id);
         code = sql ? handle_run(g, sql, "install the guard", err)
-                   : handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+                   : fail(err, TENURE_NO_MEMORY, "out of memory");
         sqlite3_free(sql);
     }
     sqlite3_free(table);
@@ -182,22 +131,16 @@ static int refuse_store(struct sqlite_guard *g, tenure_error *err)
                            "SELECT 1 FROM pragma_application_id WHERE application_id = 0x74656e75",
                            NULL, 0, err);
     if (code == 1)
-        code = handle_fail(err, TENURE_INVALID,
-                           "%s is a store of tenure: guard the tables of your own database",
-                           g->path);
+        code = fail(err, TENURE_INVALID,
+                    "%s is a store of tenure: guard the tables of your own database",
+                    g->path);
     return code;
 }
 
-int sqlite_guard_install(struct sqlite_guard *g, const char *name, const char *const *tables,
-                         size_t table_count, bool strict, tenure_error *err)
+static int install(struct target *t, const char *name, const char *const *tables,
+                   size_t table_count, bool strict, tenure_error *err)
 {
-    enum name_flaw flaw = name_check(text_of(name), NULL);
-    if (flaw != NAME_FINE)
-        return handle_fail(err, TENURE_INVALID, "--name %s: %s", name, name_flaw_text(flaw));
-    if (table_count == 0 || table_count > SQLITE_GUARD_TABLES_MAX)
-        return handle_fail(err, TENURE_INVALID,
-                           "--table: a guard is given 1 to %d tables at a time, not %zu",
-                           SQLITE_GUARD_TABLES_MAX, table_count);
+    struct sqlite_guard *g = guard_of(t);
     int code = handle_begin(g, err);
     if (code < 0)
         return code;
@@ -243,25 +186,21 @@ static int move_mark(struct sqlite_guard *g, const char *name, uint64_t token, t
         return 0;
     case GUARD_STALE:
     case GUARD_NEWER: /* never, without strict */
-        return handle_fail(err, TENURE_NOT_OWNED,
-                           "--token %llu: stale, the mark of guard \"%s\" in %s is %llu",
-                           (unsigned long long)token, name, g->path, (unsigned long long)mark);
+        return fail(err, TENURE_NOT_OWNED,
+                    "--token %llu: stale, the mark of guard \"%s\" in %s is %llu",
+                    (unsigned long long)token, name, g->path, (unsigned long long)mark);
     }
     char *sql = sqlite3_mprintf("UPDATE tenure_guard SET mark = %llu WHERE name = %Q",
                                 (sqlite3_uint64)token, name);
     code = sql ? handle_run(g, sql, "move the mark", err)
-               : handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+               : fail(err, TENURE_NO_MEMORY, "out of memory");
     sqlite3_free(sql);
     return code;
 }
 
-int sqlite_guard_announce(struct sqlite_guard *g, const char *name, uint64_t token,
-                          tenure_error *err)
+static int announce(struct target *t, const char *name, uint64_t token, tenure_error *err)
 {
-    if (token == 0 || token > SQLITE_GUARD_TOKEN_MAX)
-        return handle_fail(err, TENURE_INVALID,
-                           "--token %llu: a token that SQLite can compare is 1 to %lld",
-                           (unsigned long long)token, (long long)SQLITE_GUARD_TOKEN_MAX);
+    struct sqlite_guard *g = guard_of(t);
     int code = handle_begin(g, err);
     if (code < 0)
         return code;
@@ -290,13 +229,13 @@ static int unprotect_all(struct sqlite_guard *g, const char *name, tenure_error 
         code = schema_unprotect(g, id[i], err);
         if (code == 0)
             code = sql ? handle_run(g, sql, "remove the guard", err)
-                       : handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+                       : fail(err, TENURE_NO_MEMORY, "out of memory");
         sqlite3_free(sql);
     }
     return code < 0 ? code : count;
 }
 
-static int take_out(struct sqlite_guard *g, const char *name, tenure_error *err)
+static int remove_guard(struct sqlite_guard *g, const char *name, tenure_error *err)
 {
     int code = schema_require(g, name, err);
     if (code < 0)
@@ -311,11 +250,63 @@ static int take_out(struct sqlite_guard *g, const char *name, tenure_error *err)
     return code == 0 ? schema_drop(g, err) : code;
 }
 
-int sqlite_guard_remove(struct sqlite_guard *g, const char *name, tenure_error *err)
+static int take_out(struct target *t, const char *name, tenure_error *err)
 {
+    struct sqlite_guard *g = guard_of(t);
     int code = handle_begin(g, err);
     if (code < 0)
         return code;
-    code = handle_end(g, take_out(g, name, err), err);
+    code = handle_end(g, remove_guard(g, name, err), err);
     return code < 0 ? code : 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* The database is the user's: we never checkpoint it, neither now nor when we are the last to
+ * close it.  (SQLite before 3.51.3 can damage a WAL when two connections checkpoint at once.) */
+static int prepare_connection(struct sqlite_guard *g, tenure_error *err)
+{
+    int patience = g->patience_ms > INT32_MAX ? INT32_MAX : (int)g->patience_ms;
+    if (sqlite3_busy_timeout(g->db, patience) != SQLITE_OK ||
+        sqlite3_db_config(g->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK ||
+        sqlite3_wal_autocheckpoint(g->db, 0) != SQLITE_OK)
+        return handle_fail_sqlite(g, "set up the connection", err);
+    return handle_run(g, "SELECT count(*) FROM sqlite_master", "read", err);
+}
+
+static void close_target(struct target *t)
+{
+    struct sqlite_guard *g = guard_of(t);
+    (void)sqlite3_close(g->db); /* cannot fail: every statement is finalised where it is used */
+    free(g->path);
+    free(g);
+}
+
+int sqlite_guard_open(const char *path, int64_t patience_ms, struct target **ret,
+                      tenure_error *err)
+{
+    static const struct target_calls calls = {close_target, install, announce, sqlite_guard_check,
+                                              take_out};
+    if (path[0] == '\0' || path[0] == ':')
+        return fail(err, TENURE_INVALID,
+                    "sqlite:%s: a guard is installed in the file of a database", path);
+    struct sqlite_guard *g = calloc(1, sizeof *g);
+    if (g == NULL || (g->path = strdup(path)) == NULL) {
+        free(g);
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    }
+    g->target.calls = &calls;
+    g->patience_ms = patience_ms;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int code = 0;
+    if (sqlite3_open_v2(path, &g->db, flags, NULL) != SQLITE_OK)
+        code = fail(err, g->db ? TENURE_UNREACHABLE : TENURE_NO_MEMORY,
+                    "cannot open the database %s: %s", path, sqlite3_errmsg(g->db));
+    else
+        code = prepare_connection(g, err);
+    if (code < 0)
+        close_target(&g->target);
+    else
+        *ret = &g->target;
+    return code;
 }

@@ -1,30 +1,17 @@
 #include "sqlite/handle.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
+#include "os/fail.h"
 #include "store/sqlite_code.h"
-
-int handle_fail(tenure_error *err, int code, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    err->code = code;
-    /* A message that is too long is cut: it is for people. */
-    (void)vsnprintf(err->text, sizeof err->text, format, args);
-    va_end(args);
-    return code;
-}
 
 int handle_fail_sqlite(struct sqlite_guard *g, const char *doing, tenure_error *err)
 {
     int code = sqlite_code(g->db, sqlite3_extended_errcode(g->db));
     if (code == TENURE_BUSY)
-        return handle_fail(err, code,
-                           "cannot %s: another connection kept its transaction on %s open for "
-                           "longer than %lld ms",
-                           doing, g->path, (long long)g->patience_ms);
-    return handle_fail(err, code, "cannot %s in %s: %s", doing, g->path, sqlite3_errmsg(g->db));
+        return fail(err, code,
+                    "cannot %s: another connection kept its transaction on %s open for "
+                    "longer than %lld ms",
+                    doing, g->path, (long long)g->patience_ms);
+    return fail(err, code, "cannot %s in %s: %s", doing, g->path, sqlite3_errmsg(g->db));
 }
 
 int handle_run(struct sqlite_guard *g, const char *sql, const char *doing, tenure_error *err)

@@ -7,19 +7,26 @@
 #include <stdbool.h>
 #include <tenure/error.h>
 
-#include "sqlite/guard.h"
+#include "os/fail.h"
+#include "target/target.h"
 
 struct sqlite_guard {
+    struct target target;
     sqlite3 *db;
     int64_t patience_ms;
     char *path;
 };
 
-/* Fills *err and returns `code`. */
-int handle_fail(tenure_error *err, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static inline struct sqlite_guard *guard_of(struct target *t)
+{
+    return (struct sqlite_guard *)t; /* its first member */
+}
 
-/* The same for what SQLite last said; `doing` completes "cannot ...". */
+/* target_check() of this kind (check.c). */
+int sqlite_guard_check(struct target *t, const char *name, target_finding_fn *fn, void *arg,
+                       tenure_error *err);
+
+/* fail() for what SQLite last said; `doing` completes "cannot ...". */
 int handle_fail_sqlite(struct sqlite_guard *g, const char *doing, tenure_error *err);
 
 /* Runs a script without results. */

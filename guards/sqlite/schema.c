@@ -10,7 +10,7 @@ enum { BLOB = SCHEMA_OBJECTS - 1 };
 
 static int no_memory(tenure_error *err)
 {
-    return handle_fail(err, TENURE_NO_MEMORY, "out of memory");
+    return fail(err, TENURE_NO_MEMORY, "out of memory");
 }
 
 /* ---- the shared objects -------------------------------------------------------------------- */
@@ -37,10 +37,10 @@ static int same_as_in_model(struct sqlite_guard *g, sqlite3 *model, tenure_error
                                  "WHERE type = ? AND name = ? AND sql = ?",
                                  text, 3, err);
         if (code == 0)
-            code = handle_fail(err, TENURE_FOREIGN,
-                               "%s of the guards in %s is missing, or is not the one that tenure "
-                               TENURE_VERSION " makes",
-                               text[1], g->path);
+            code = fail(err, TENURE_FOREIGN,
+                        "%s of the guards in %s is missing, or is not the one that tenure "
+                        TENURE_VERSION " makes",
+                        text[1], g->path);
     }
     if (code == 1 && result != SQLITE_DONE)
         code = no_memory(err);
@@ -69,8 +69,8 @@ int schema_require(struct sqlite_guard *g, const char *name, tenure_error *err)
     if (code == 1)
         code = handle_once(g, "SELECT 1 FROM tenure_guard WHERE name = ?", &name, 1, err);
     if (code == 0)
-        return handle_fail(err, TENURE_INVALID, "no guard \"%s\" is installed in %s", name,
-                           g->path);
+        return fail(err, TENURE_INVALID, "no guard \"%s\" is installed in %s", name,
+                    g->path);
     return code < 0 ? code : 0;
 }
 

@@ -10,6 +10,7 @@
 #define HEAD "TENURE_"
 #define HEAD_LEN (sizeof HEAD - 1)
 #define DEPTH_MAX 64
+#define PGOPTIONS "PGOPTIONS="
 
 extern char **environ;
 
@@ -27,13 +28,18 @@ static const char *get(int depth, const char *key)
     return getenv(name);
 }
 
+/* The tenure `depth` levels out; false when there is none. */
+static bool get_level(int depth, struct environment_level *ret)
+{
+    *ret = (struct environment_level){get(depth, "NAME"), get(depth, "TOKEN"),
+                                      get(depth, "STORE")};
+    return ret->name && ret->token;
+}
+
 bool environment_find(const char *name, struct environment_level *ret)
 {
-    for (int depth = 0; depth < DEPTH_MAX; depth++) {
-        struct environment_level level = {get(depth, "NAME"), get(depth, "TOKEN"),
-                                          get(depth, "STORE")};
-        if (!level.name || !level.token)
-            return false;
+    struct environment_level level;
+    for (int depth = 0; depth < DEPTH_MAX && get_level(depth, &level); depth++) {
         if (!name || strcmp(level.name, name) == 0) {
             *ret = level;
             return true;
@@ -97,34 +103,68 @@ static void add_level(struct maker *m, const tenure *t, const tenure_claim *clai
     add_own(m, "STORE", tenure_where(t));
 }
 
-char **environment_make(const tenure *t, const tenure_claim *claim, tenure_kind kind)
+/* PGOPTIONS with the tokens of all levels, the innermost last: it counts where a name comes twice.
+ * In PGOPTIONS a space within a value has a backslash in front; names hold neither. */
+static void add_pgoptions(struct maker *m, const tenure_claim *claim)
+{
+    const char *old = getenv("PGOPTIONS");
+    struct environment_level level;
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) {
+        m->failed = true;
+        return;
+    }
+    int depth = 0;
+    while (depth < DEPTH_MAX && get_level(depth, &level))
+        depth++;
+    fprintf(f, PGOPTIONS "%s%s-c tenure.token=", old ? old : "", old && *old ? " " : "");
+    while (depth-- > 0) {
+        (void)get_level(depth, &level); /* it was there just now */
+        fprintf(f, "%s=%s\\ ", level.name, level.token);
+    }
+    fprintf(f, "%s=%" PRIu64, tenure_claim_name(claim), tenure_claim_token(claim));
+    if (fclose(f) != 0) {
+        free(text);
+        text = NULL;
+    }
+    add(m, text);
+}
+
+bool environment_make(const tenure *t, const tenure_claim *claim, tenure_kind kind, bool pgoptions,
+                      struct environment *ret)
 {
     size_t n = 0;
     bool nested = getenv(HEAD "NAME") && getenv(HEAD "TOKEN");
     while (environ && environ[n])
         n++;
-    struct maker m = {.entry = calloc(n + KEYS + 2, sizeof *m.entry)};
+    struct maker m = {.entry = calloc(n + KEYS + 3, sizeof *m.entry)};
     if (!m.entry)
-        return NULL;
+        return false;
     add_level(&m, t, claim, kind);
+    if (pgoptions)
+        add_pgoptions(&m, claim);
     if (nested) /* else TENURE_STORE is the user's own setting, which the new one replaces */
         for (size_t i = 0; i < n; i++)
             if (is_ours(environ[i]))
                 add_outer(&m, environ[i]);
+    struct environment made = {.entry = m.entry, .owned = m.count};
     for (size_t i = 0; i < n; i++)
-        if (!is_ours(environ[i]))
+        if (!is_ours(environ[i]) &&
+            !(pgoptions && strncmp(environ[i], PGOPTIONS, sizeof PGOPTIONS - 1) == 0))
             add(&m, environ[i]);
-    if (!m.failed)
-        return m.entry;
-    environment_free(m.entry);
-    return NULL;
+    if (m.failed)
+        environment_free(&made);
+    else
+        *ret = made;
+    return !m.failed;
 }
 
-void environment_free(char **envp)
+void environment_free(struct environment *e)
 {
-    if (!envp)
-        return;
-    for (char **e = envp; *e && is_ours(*e); e++)
-        free(*e);
-    free(envp);
+    for (size_t i = 0; i < e->owned; i++)
+        free(e->entry[i]);
+    free(e->entry);
+    *e = (struct environment){0};
 }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tenure/tenure.h>
 
@@ -10,43 +11,78 @@
 #include "cli/parse.h"
 #include "cli/say.h"
 #include "core/name.h"
+#include "os/fail.h"
+#ifdef TENURE_POSTGRES
+#include "postgres/guard.h"
+#endif
 #include "sqlite/guard.h"
 
 /* ---- targets ------------------------------------------------------------------------------- */
 
-/* The path of a sqlite: target, or NULL. */
-static const char *sqlite_path(const char *target)
+static int open_sqlite(const char *target, struct target **ret, tenure_error *err)
 {
-    static const char scheme[] = "sqlite:";
-    size_t len = sizeof scheme - 1;
-    return strncmp(target, scheme, len) == 0 && target[len] != '\0' ? target + len : NULL;
+    return sqlite_guard_open(strchr(target, ':') + 1, GUARD_PATIENCE_MS, ret, err);
+}
+
+#ifdef TENURE_POSTGRES
+static int open_postgres(const char *target, struct target **ret, tenure_error *err)
+{
+    return postgres_guard_open(target, GUARD_PATIENCE_MS, ret, err);
+}
+#define KNOWN "sqlite:PATH or postgres://HOST/DATABASE"
+#else
+#define KNOWN "sqlite:PATH (built without libpq: no postgres:)"
+#endif
+
+static const struct kind {
+    const char *head;
+    bool pgoptions; /* its guard looks at what PGOPTIONS sets */
+    int (*open)(const char *target, struct target **ret, tenure_error *err);
+} kinds[] = {
+    {"sqlite:", false, open_sqlite},
+#ifdef TENURE_POSTGRES
+    {"postgres://", true, open_postgres},
+    {"postgresql://", true, open_postgres},
+#endif
+};
+
+/* The kind of a target; NULL when this program knows none. */
+static const struct kind *kind_of(const char *target)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t len = strlen(kinds[i].head);
+        if (strncmp(target, kinds[i].head, len) == 0 && target[len] != '\0')
+            return &kinds[i];
+    }
+    return NULL;
 }
 
 int guard_target_check(const char *target, tenure_error *err)
 {
-    if (sqlite_path(target) != NULL)
-        return 0;
-    err->code = TENURE_INVALID;
-    (void)snprintf(err->text, sizeof err->text,
-                   "%s: the target of a guard is sqlite:PATH", target);
-    return err->code;
+    return kind_of(target) ? 0
+                           : fail(err, TENURE_INVALID, "%s: the target of a guard is " KNOWN,
+                                  target);
 }
 
-static int open_target(const char *target, struct sqlite_guard **ret, tenure_error *err)
+bool guard_takes_pgoptions(const char *target)
+{
+    const struct kind *kind = target ? kind_of(target) : NULL;
+    return kind && kind->pgoptions;
+}
+
+static int open_target(const char *target, struct target **ret, tenure_error *err)
 {
     int code = guard_target_check(target, err);
-    if (code == 0)
-        code = sqlite_guard_open(sqlite_path(target), GUARD_PATIENCE_MS, ret, err);
-    return code;
+    return code < 0 ? code : kind_of(target)->open(target, ret, err);
 }
 
 int guard_announce(const char *target, const char *name, uint64_t token, tenure_error *err)
 {
-    struct sqlite_guard *g;
+    struct target *g;
     int code = open_target(target, &g, err);
     if (code == 0) {
-        code = sqlite_guard_announce(g, name, token, err);
-        sqlite_guard_close(g);
+        code = target_announce(g, name, token, err);
+        target_close(g);
     }
     return code;
 }
@@ -61,6 +97,7 @@ struct report {
     int code; /* of the store: 0 or a tenure_code with err */
     tenure_error err;
     struct output_table table;
+    FILE *notes; /* what follows the table */
     char guard[NAME_BYTES_MAX + 1]; /* the guard whose findings come now; "" before the first */
     json_t *object;                 /* of that guard */
 };
@@ -111,8 +148,37 @@ static void report_flush(struct report *r)
     r->object = NULL;
 }
 
+/* {"count": N, "last": {...} or null}; null for a guard that keeps no refusals. */
+static json_t *refusals_object(const struct target_refusals *refusals)
+{
+    char text[OUTPUT_TIME_BYTES];
+    json_t *last = NULL;
+    if (refusals == NULL)
+        return json_null();
+    if (refusals->count > 0) {
+        last = json_pack("{s:s}", "verdict", refusals->verdict);
+        output_set_token(last, refusals->token);
+        output_set_text(last, "at", output_time_utc(refusals->at_ms, text));
+    }
+    return json_pack("{s:I, s:o?}", "count", (json_int_t)refusals->count, "last", last);
+}
+
+/* For people, behind the table. */
+static void remember_refusals(struct report *r, const struct target_finding *f)
+{
+    char time[OUTPUT_TIME_BYTES], token[32] = "";
+    const struct target_refusals *refusals = f->refusals;
+    if (refusals == NULL || refusals->count == 0)
+        return;
+    if (refusals->token != 0)
+        (void)snprintf(token, sizeof token, ", token %" PRIu64, refusals->token);
+    fprintf(r->notes, "%s has refused %" PRIu64 " write%s; the last one %s: %s%s\n", f->guard,
+            refusals->count, refusals->count == 1 ? "" : "s",
+            output_time_local(refusals->at_ms, time), refusals->verdict, token);
+}
+
 /* A new guard begins. */
-static void report_guard(struct report *r, const struct sqlite_guard_finding *f)
+static void report_guard(struct report *r, const struct target_finding *f)
 {
     char text[160];
     (void)snprintf(r->guard, sizeof r->guard, "%s", f->guard);
@@ -121,36 +187,37 @@ static void report_guard(struct report *r, const struct sqlite_guard_finding *f)
     if (!r->json) {
         if (ahead)
             say_error("guard %s: %s", f->guard, text);
+        remember_refusals(r, f);
         return;
     }
     report_flush(r);
-    r->object = json_pack("{s:s, s:I, s:b, s:[], s:s?}", "guard", f->guard, "mark",
-                          (json_int_t)f->mark, "strict", f->strict, "tables", "warning",
-                          ahead ? text : NULL);
+    r->object = json_pack("{s:s, s:I, s:b, s:[], s:o, s:s?}", "guard", f->guard, "mark",
+                          (json_int_t)f->mark, "strict", f->strict, "tables", "refusals",
+                          refusals_object(f->refusals), "warning", ahead ? text : NULL);
 }
 
-static void report_finding(void *arg, const struct sqlite_guard_finding *f)
+static void report_finding(void *arg, const struct target_finding *f)
 {
     struct report *r = arg;
     if (strcmp(r->guard, f->guard) != 0)
         report_guard(r, f);
-    r->unsafe = r->unsafe || f->state != SQLITE_GUARD_INTACT;
+    r->unsafe = r->unsafe || f->state != TARGET_INTACT;
     if (r->json) {
         json_t *table = json_pack("{s:s, s:s, s:s?}", "table", f->table, "state",
-                                  sqlite_guard_state_text(f->state), "moved_to", f->moved_to);
+                                  target_state_text(f->state), "moved_to", f->moved_to);
         if (json_array_append_new(json_object_get(r->object, "tables"), table) != 0)
             output_json(NULL, false); /* out of memory: ends the program */
         return;
     }
     char mark[24], state[160];
     (void)snprintf(mark, sizeof mark, "%" PRIu64, f->mark);
-    (void)snprintf(state, sizeof state, "%s%s%s", sqlite_guard_state_text(f->state),
+    (void)snprintf(state, sizeof state, "%s%s%s", target_state_text(f->state),
                    f->moved_to ? " to " : "", f->moved_to ? f->moved_to : "");
     const char *cells[] = {f->guard, mark, f->strict ? "yes" : "no", f->table, state};
     output_table_row(&r->table, cells);
 }
 
-static int check(struct invocation *inv, struct sqlite_guard *g, tenure_error *err)
+static int check(struct invocation *inv, struct target *g, tenure_error *err)
 {
     static const char *const headings[] = {"GUARD", "MARK", "STRICT", "TABLE", "STATE"};
     struct report r = {.json = option_given(inv, OPT_JSON)};
@@ -159,10 +226,18 @@ static int check(struct invocation *inv, struct sqlite_guard *g, tenure_error *e
         if (code < 0)
             return code;
     }
+    char *notes = NULL;
+    size_t bytes;
+    r.notes = open_memstream(&notes, &bytes);
+    if (r.notes == NULL)
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
     output_table_open(&r.table, 5, headings);
-    int code = sqlite_guard_check(g, option_text(inv, OPT_NAME, NULL), report_finding, &r, err);
+    int code = target_check(g, option_text(inv, OPT_NAME, NULL), report_finding, &r, err);
     report_flush(&r);
     output_table_close(&r.table);
+    if (fclose(r.notes) == 0 && notes != NULL)
+        fputs(notes, stdout);
+    free(notes);
     tenure_close(r.store);
     if (code == 0 && r.code < 0) {
         *err = r.err;
@@ -176,28 +251,28 @@ static int check(struct invocation *inv, struct sqlite_guard *g, tenure_error *e
 /* ---- the command --------------------------------------------------------------------------- */
 
 /* 0 or an exit code when it was done, else a negative tenure_code. */
-static int carry_out(struct invocation *inv, struct sqlite_guard *g, tenure_error *err)
+static int carry_out(struct invocation *inv, struct target *g, tenure_error *err)
 {
     const char *verb = inv->command->verb;
     const char *name = option_text(inv, OPT_NAME, NULL);
     if (strcmp(verb, "install") == 0)
-        return sqlite_guard_install(g, name, inv->repeated, (size_t)inv->value[OPT_TABLE].count,
+        return target_install(g, name, inv->repeated, (size_t)inv->value[OPT_TABLE].count,
                                     option_given(inv, OPT_STRICT), err);
     if (strcmp(verb, "announce") == 0)
-        return sqlite_guard_announce(g, name, inv->value[OPT_TOKEN].token, err);
+        return target_announce(g, name, inv->value[OPT_TOKEN].token, err);
     if (strcmp(verb, "remove") == 0)
-        return sqlite_guard_remove(g, name, err);
+        return target_remove(g, name, err);
     return check(inv, g, err);
 }
 
 int command_guard(struct invocation *inv)
 {
-    struct sqlite_guard *g;
+    struct target *g;
     tenure_error err;
     int code = open_target(inv->operand[0], &g, &err);
     if (code == 0) {
         code = carry_out(inv, g, &err);
-        sqlite_guard_close(g);
+        target_close(g);
     }
     if (code >= 0)
         return output_finish(code);

@@ -7,6 +7,7 @@
 
 #include "cli/environment.h"
 #include "cli/exit.h"
+#include "cli/guard.h"
 #include "cli/parse.h"
 #include "cli/probe.h"
 #include "cli/run.h"
@@ -168,19 +169,21 @@ int serve_term(struct run *r)
         r->cut = true;
         return EXIT_LOST;
     }
-    char **envp = environment_make(r->t, r->claim, r->kind);
-    if (!envp) {
+    struct environment environment;
+    if (!environment_make(r->t, r->claim, r->kind,
+                          guard_takes_pgoptions(option_text(r->inv, OPT_GUARD, NULL)),
+                          &environment)) {
         say_error("out of memory");
         return EXIT_INTERNAL;
     }
-    int code = start(&v, envp);
+    int code = start(&v, environment.entry);
     if (code == EXIT_FINE) {
-        probe_open(&v.probe, r, envp);
+        probe_open(&v.probe, r, environment.entry);
         loop(&v);
         probe_close(&v.probe, r);
         code = v.code;
     }
     v.s = supervisor_close(v.s);
-    environment_free(envp);
+    environment_free(&environment);
     return code;
 }

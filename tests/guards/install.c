@@ -12,11 +12,11 @@ static void bad_targets_are_refused_and_nothing_is_installed(void)
     CHECK(install("billing/invoices", "sqlite_master", false) == TENURE_INVALID);
     CHECK(install("billing//invoices", "invoices", false) == TENURE_INVALID);
     const char *tables[] = {"invoices", "no such"};
-    struct sqlite_guard *g;
+    struct target *g;
     CHECK(sqlite_guard_open(path, 100, &g, &err) == 0);
-    int some = sqlite_guard_install(g, "billing/invoices", tables, 2, false, &err);
-    int none = sqlite_guard_install(g, "billing/invoices", tables, 0, false, &err);
-    sqlite_guard_close(g);
+    int some = target_install(g, "billing/invoices", tables, 2, false, &err);
+    int none = target_install(g, "billing/invoices", tables, 0, false, &err);
+    target_close(g);
     CHECK(some == TENURE_INVALID && none == TENURE_INVALID);
     sqlite3 *db = connect();
     long long left = number(db, "SELECT count(*) FROM sqlite_master WHERE name LIKE 'tenure%'");
@@ -34,7 +34,7 @@ static void a_store_of_tenure_is_no_target(void)
 
 static void a_missing_file_is_not_created(void)
 {
-    struct sqlite_guard *g;
+    struct target *g;
     CHECK(sqlite_guard_open("/tmp/no such directory/x.db", 100, &g, &err) == TENURE_UNREACHABLE);
     CHECK(sqlite_guard_open("", 100, &g, &err) == TENURE_INVALID);
     CHECK(sqlite_guard_open(":memory:", 100, &g, &err) == TENURE_INVALID);
@@ -57,9 +57,9 @@ static void to_install_again_keeps_the_mark_and_mends_the_triggers(void)
     CHECK(install("billing/invoices", "invoices", false) == 0);
     CHECK(announce("billing/invoices", 42) == 0);
     CHECK(write_with(NULL, "DROP TRIGGER tenure_guard_1_UPDATE") == NULL);
-    CHECK(check(NULL, &seen) == 0 && seen.state == SQLITE_GUARD_UNPROTECTED);
+    CHECK(check(NULL, &seen) == 0 && seen.state == TARGET_UNPROTECTED);
     CHECK(install("billing/invoices", "invoices", false) == 0);
-    CHECK(check(NULL, &seen) == 0 && seen.state == SQLITE_GUARD_INTACT && seen.mark == 42);
+    CHECK(check(NULL, &seen) == 0 && seen.state == TARGET_INTACT && seen.mark == 42);
 }
 
 static void an_announcement_only_moves_up(void)
@@ -111,17 +111,17 @@ static void check_finds_what_a_migration_lost(void)
     struct seen seen;
     CHECK(install("billing/invoices", "invoices", false) == 0);
     CHECK(write_with("42", "DROP VIEW looks; ALTER TABLE invoices RENAME TO bills") == NULL);
-    CHECK(check(NULL, &seen) == 0 && seen.state == SQLITE_GUARD_MOVED);
+    CHECK(check(NULL, &seen) == 0 && seen.state == TARGET_MOVED);
     CHECK(strcmp(seen.moved_to, "bills") == 0);
     CHECK(starts(write_with(NULL, "INSERT INTO bills VALUES (1, 1)"), "tenure: missing"));
     CHECK(install("billing/invoices", "bills", false) == 0);
-    CHECK(check(NULL, &seen) == 0 && seen.state == SQLITE_GUARD_INTACT && seen.count == 1);
+    CHECK(check(NULL, &seen) == 0 && seen.state == TARGET_INTACT && seen.count == 1);
     CHECK(write_with("42", "CREATE TABLE new_bills (id INTEGER PRIMARY KEY, total);"
                            "INSERT INTO new_bills SELECT * FROM bills; DROP TABLE bills;"
                            "ALTER TABLE new_bills RENAME TO bills") == NULL);
-    CHECK(check(NULL, &seen) == 0 && seen.state == SQLITE_GUARD_UNPROTECTED);
+    CHECK(check(NULL, &seen) == 0 && seen.state == TARGET_UNPROTECTED);
     CHECK(write_with("42", "DROP TABLE bills") == NULL);
-    CHECK(check(NULL, &seen) == 0 && seen.state == SQLITE_GUARD_TABLE_GONE);
+    CHECK(check(NULL, &seen) == 0 && seen.state == TARGET_TABLE_GONE);
 }
 
 static void check_finds_what_was_altered(void)
@@ -131,7 +131,7 @@ static void check_finds_what_was_altered(void)
     CHECK(write_with(NULL, "DROP TRIGGER tenure_guard_1_DELETE;"
                            "CREATE TRIGGER tenure_guard_1_DELETE BEFORE DELETE ON invoices "
                            "BEGIN SELECT 1; END") == NULL);
-    CHECK(check("billing/invoices", &seen) == 0 && seen.state == SQLITE_GUARD_ALTERED);
+    CHECK(check("billing/invoices", &seen) == 0 && seen.state == TARGET_ALTERED);
     CHECK(check("billing/unknown", &seen) == TENURE_INVALID);
     CHECK(write_with(NULL, "DROP VIEW tenure_verdict;"
                            "CREATE VIEW tenure_verdict AS SELECT 1") == NULL);

@@ -84,33 +84,33 @@ static inline void drop_ledger(void)
 
 static inline int install(const char *name, const char *table, bool strict)
 {
-    struct sqlite_guard *g;
+    struct target *g;
     int code = sqlite_guard_open(path, 100, &g, &err);
     if (code == 0) {
-        code = sqlite_guard_install(g, name, &table, 1, strict, &err);
-        sqlite_guard_close(g);
+        code = target_install(g, name, &table, 1, strict, &err);
+        target_close(g);
     }
     return code;
 }
 
 static inline int announce(const char *name, uint64_t token)
 {
-    struct sqlite_guard *g;
+    struct target *g;
     int code = sqlite_guard_open(path, 100, &g, &err);
     if (code == 0) {
-        code = sqlite_guard_announce(g, name, token, &err);
-        sqlite_guard_close(g);
+        code = target_announce(g, name, token, &err);
+        target_close(g);
     }
     return code;
 }
 
 static inline int take_out(const char *name)
 {
-    struct sqlite_guard *g;
+    struct target *g;
     int code = sqlite_guard_open(path, 100, &g, &err);
     if (code == 0) {
-        code = sqlite_guard_remove(g, name, &err);
-        sqlite_guard_close(g);
+        code = target_remove(g, name, &err);
+        target_close(g);
     }
     return code;
 }
@@ -118,11 +118,11 @@ static inline int take_out(const char *name)
 struct seen {
     int count;
     uint64_t mark;
-    enum sqlite_guard_state state;
+    enum target_state state;
     char moved_to[32];
 };
 
-static inline void see(void *arg, const struct sqlite_guard_finding *f)
+static inline void see(void *arg, const struct target_finding *f)
 {
     struct seen *seen = arg;
     seen->count++;
@@ -133,12 +133,12 @@ static inline void see(void *arg, const struct sqlite_guard_finding *f)
 
 static inline int check(const char *name, struct seen *seen)
 {
-    struct sqlite_guard *g;
+    struct target *g;
     *seen = (struct seen){0};
     int code = sqlite_guard_open(path, 100, &g, &err);
     if (code == 0) {
-        code = sqlite_guard_check(g, name, see, seen, &err);
-        sqlite_guard_close(g);
+        code = target_check(g, name, see, seen, &err);
+        target_close(g);
     }
     return code;
 }

@@ -1,5 +1,5 @@
 /* tests/guards/sqlite.c - the SQL of the guard, as a program that writes meets it.  What other
- * programs and several processes see is in tests/e2e/test_guard_sqlite.py. */
+ * programs and several processes see is in tests/e2e/test_guard.py. */
 #include "core/guard.h"
 #include "ledger.h"
 
@@ -261,7 +261,7 @@ static void odd_tables_are_guarded(void)
                  "tenure: missing"));
     CHECK(write_with("42", "INSERT INTO \"it's \"\"odd\"\"\" VALUES (1, 1)") == NULL);
     struct seen seen;
-    CHECK(check(NULL, &seen) == 0 && seen.state == SQLITE_GUARD_INTACT && seen.mark == 42);
+    CHECK(check(NULL, &seen) == 0 && seen.state == TARGET_INTACT && seen.mark == 42);
 }
 
 #define CASES(X)                                                                                   \
