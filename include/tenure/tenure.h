@@ -25,13 +25,21 @@
  *    ttl/6, or let TENURE_PUMP do it in a thread.
  *  - Event loop: poll tenure_fd() for readability and call tenure_process(), then
  *    tenure_next_event() until it returns 0.  The descriptor never changes.
- *  - Background: TENURE_PUMP.
+ *  - Background: TENURE_PUMP.  The pump takes what tenure_fd() would tell, so a program with a
+ *    pump does not poll it: it asks tenure_check() where it matters, and tenure_next_event() at
+ *    its own rhythm.
  *
  * THREADS.  A handle may be used by any number of threads; calls take the handle's own mutex
  * for a short time (never while waiting).  tenure_check() takes none and is wait-free.
  * FORK.  In a child every call on a handle of the parent returns TENURE_FORKED;
  * tenure_close() there frees memory and touches nothing of the parent's.
  * TIME.  Every duration is in milliseconds, in an int64_t whose name ends in _ms.
+ * WAITING.  A call that has to ask the store waits for its answer for one attempt (ttl/6 of the
+ * handle), tenure_ask() for two, tenure_look() for a ttl; tenure_wait(), tenure_acquire(),
+ * tenure_transfer() and tenure_watch() wait as they are told.  tenure_open() may take some seconds.
+ * ERRORS.  A call that can fail in words takes a tenure_error, which may be NULL.  What a call
+ * returns through a pointer is untouched when it fails.
+ * SIGNALS.  The library sets no handler, and no SIGPIPE comes from it.
  *
  * EXAMPLE (compiled and run by the tests: examples/lock.c)
  *
@@ -151,7 +159,8 @@ int tenure_acquire(tenure *t, const char *name, const tenure_terms *terms, tenur
 /* Gives up whatever the claim is, a place in the queue or the tenure, and frees it: do not use
  * it again.  0 when it was released by us; TENURE_LOST when it had ended before; TENURE_UNSURE or
  * an unreachable code when the store did not say: then the handle goes on trying until the
- * session has expired.  NULL is fine. */
+ * session has expired.  In a forked child it is TENURE_FORKED, and nothing is freed (tenure_close()
+ * does that).  NULL is fine. */
 int tenure_release(tenure_claim *c, tenure_error *err);
 
 /* Why the store could not be used when it was last tried: its code, with *ret (may be NULL)
@@ -170,14 +179,21 @@ typedef enum tenure_standing {
  * TENURE_LOST, TENURE_EVICTED or TENURE_FORKED.  Once it said lost it never says anything else. */
 int tenure_check(const tenure_claim *c);
 
-tenure_token tenure_claim_token(const tenure_claim *c); /* 0 before it is granted */
-const char *tenure_claim_name(const tenure_claim *c);   /* valid as long as the claim */
-const char *tenure_claim_ticket(const tenure_claim *c); /* "session.serial", unique for ever */
+/* Any thread: 0 before it is granted. */
+tenure_token tenure_claim_token(const tenure_claim *c);
 
-/* Milliseconds until the deadline as of now; 0 when it has passed or nothing is held. */
+/* Valid as long as the claim. */
+const char *tenure_claim_name(const tenure_claim *c);
+
+/* "session.serial", unique for ever.  Valid as long as the claim; a claim that has to stand in line
+ * again gets another one, so read it once it is granted. */
+const char *tenure_claim_ticket(const tenure_claim *c);
+
+/* Any thread: milliseconds from now until the deadline; 0 when it has passed or nothing is held. */
 int64_t tenure_claim_left(const tenure_claim *c);
 
-/* When what is held must be let go of, in milliseconds of CLOCK_BOOTTIME (tenure_now()). */
+/* Any thread: when what is held must be let go of, in milliseconds of CLOCK_BOOTTIME (as
+ * tenure_now() is); 0 when nothing is held. */
 int64_t tenure_claim_deadline(const tenure_claim *c);
 int64_t tenure_now(void);
 
@@ -215,17 +231,19 @@ typedef struct tenure_event {
     tenure_event_kind kind;
     tenure_claim *claim; /* borrowed; never one that was released */
     int code;            /* for LOST: TENURE_LOST or TENURE_EVICTED; else 0 */
-    char reason[240];
+    char reason[240];    /* for people, complete: "evicted by anna: it hangs" */
 } tenure_event;
 
-/* Readable when tenure_process() has work.  Valid until tenure_close(); never read from it. */
+/* Readable when tenure_process() has work (without TENURE_PUMP).  Valid until tenure_close(); never
+ * read from it. */
 int tenure_fd(const tenure *t);
 
 /* Does whatever is due: renewals, replies, wake-ups.  Never blocks for longer than one attempt
  * (ttl/6) of an embedded store.  0, or TENURE_FORKED. */
 int tenure_process(tenure *t);
 
-/* Takes the oldest event: 1 and *ret is filled, or 0. */
+/* Takes the next event: 1 and *ret is filled, 0, or TENURE_FORKED.  Those of one claim come in the
+ * order of the list above; a kind that happened twice since the last call is told once. */
 int tenure_next_event(tenure *t, tenure_event *ret);
 
 /* ---- leases: ownership that outlives the process ------------------------------------------- */
