@@ -103,6 +103,8 @@ struct sqlite_store {
     struct instant busy_since; /* of the busy handler */
     bool keeps;                /* ST_KEEP is open: the snapshot of our last commit is kept */
     struct instant kept;       /* since when */
+    struct instant committed;  /* our last commit */
+    unsigned quick;            /* so many commits before it came one upon the other */
     uint64_t floor, ceiling;   /* after our last commit */
     struct instant placed;     /* when the file was last seen in its place */
     int log_frames;            /* in the write-ahead log after our last commit */
@@ -122,6 +124,7 @@ struct sqlite_txn {
     struct instant now;
     bool floor_moved;
     bool notify; /* others may want to look */
+    bool goes_on; /* store_update.goes_on */
 };
 
 /* ---- sqlite_share.c ------------------------------------------------------------------------- */

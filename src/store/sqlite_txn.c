@@ -2,11 +2,15 @@
  *
  * KEEPING THE SNAPSHOT.  To begin, SQLite takes and changes a read mark with three locks, and to
  * end it gives it back with a fourth: most of what a small transaction costs.  When we were the
- * last to write, and have a session (so that we are called again soon), a statement is left open
- * over the commit (ST_KEEP): then the next transaction begins on the same mark, which is as new
- * as the log, and only the write lock is taken.  If somebody else wrote in between, SQLite refuses
- * to write on the old snapshot (SQLITE_BUSY_SNAPSHOT), so at worst we begin again.  A snapshot
- * holds up checkpoints of the log; it is dropped before each of ours, and when it is not used. */
+ * last to write, a statement is left open over the commit (ST_KEEP): then the next transaction
+ * begins on the same mark, which is as new as the log, and only the write lock is taken.  If
+ * somebody else wrote in between, SQLite refuses to write on the old snapshot
+ * (SQLITE_BUSY_SNAPSHOT), so at worst we begin again.
+ *
+ * As long as anybody keeps a snapshot, the log cannot begin anew, and grows with every commit of
+ * the others: a process that stops calling us would fill the disk.  So one is kept only within a
+ * run of quick commits by somebody who is sure to call again, and by nobody when the log has got
+ * long; it is dropped before each checkpoint, and when it is old or not used. */
 #include "store/sqlite_engine.h"
 
 #include <errno.h>
@@ -19,6 +23,13 @@
 /* Frames of the log after which it is copied back into the database: a longer log costs space,
  * a shorter one more fsyncs (three per round, whatever its length). */
 #define CHECKPOINT_FRAMES 4000
+
+/* When a checkpoint could not copy all of it, because somebody still reads an older state. */
+#define CHECKPOINT_AGAIN_FRAMES 1000
+
+/* A run of quick commits: so many, each so soon after the one before. */
+#define QUICK_RUN 4
+#define QUICK_MS 2
 
 /* How long the file is believed to be in its place.  One that was replaced is noticed at once by
  * who opens the new one (its tokens are behind the gate's), and by us so much later. */
@@ -73,10 +84,16 @@ static bool wrote_last(const struct sqlite_store *s)
 }
 
 /* Just before a commit: leaves a statement open over it, if that is worth it. */
-static void keep_snapshot(struct sqlite_store *s)
+static void keep_snapshot(struct sqlite_store *s, const struct sqlite_txn *t)
 {
-    if (s->session == 0 || !wrote_last(s))
+    bool quick = instant_diff(s->committed, t->now).ms <= QUICK_MS;
+    s->quick = quick && s->quick < QUICK_RUN ? s->quick + 1 : quick ? QUICK_RUN : 0;
+    s->committed = t->now;
+    if (!t->goes_on || s->quick < QUICK_RUN || !wrote_last(s) ||
+        s->log_frames >= CHECKPOINT_FRAMES) {
+        sqlite_drop_snapshot(s);
         return;
+    }
     if (!s->keeps)
         s->keeps = sqlite3_step(s->st[ST_KEEP]) == SQLITE_ROW;
     s->kept = clock_now();
@@ -182,6 +199,8 @@ static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err
 
 int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
+    if (!wrote_last(s))
+        sqlite_drop_snapshot(s); /* before we wait for those who did */
     int code = gate_enter(s->gate, s->patience, err);
     if (code < 0)
         return code;
@@ -233,9 +252,11 @@ static void checkpoint(struct sqlite_store *s)
         p->checkpoint_frames = 0; /* the log was begun anew */
     if (frames - p->checkpoint_frames < CHECKPOINT_FRAMES)
         return;
-    p->checkpoint_frames = frames;
+    int length = 0, copied = 0;
     sqlite_drop_snapshot(s);
-    sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
+    bool all = rc == SQLITE_OK && copied == length;
+    p->checkpoint_frames = all ? frames : frames - CHECKPOINT_FRAMES + CHECKPOINT_AGAIN_FRAMES;
 }
 
 /* A COMMIT that failed: whether it happened after all.  A full disk or a foreign lock stop it
@@ -260,7 +281,7 @@ int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *er
         sqlite_cancel(s);
         return code;
     }
-    keep_snapshot(s);
+    keep_snapshot(s, t);
     rc = sqlite_run(s, ST_COMMIT);
     if (rc != SQLITE_OK) {
         int code = commit_failed(s, rc, err);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -201,6 +202,78 @@ static void a_stopped_process_loses_its_claims_after_the_ttl_and_knows_when_it_w
     part(pid, fd, b);
 }
 
+/* ---- the log --------------------------------------------------------------------------------- */
+
+static bool make_pairs(const char *name, int n)
+{
+    tenure_options opt = TENURE_OPTIONS_INIT;
+    tenure *t;
+    tenure_claim *c;
+    opt.ttl_ms = 60000;
+    bool fine = tenure_open(url, &opt, &t, &err) == 0;
+    for (int i = 0; i < n && fine; i++)
+        fine = acquire(t, name, 20000, &c) == 0 && tenure_release(c, &err) == 0;
+    if (!fine)
+        printf("# %s: %s\n", name, err.text);
+    return fine; /* the handle stays: nobody calls on it again */
+}
+
+/* A process that makes pairs, says how it went through the pipe, and never calls again. */
+static pid_t pairs_in_child(const char *name, int n, int pipe)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool fine = make_pairs(name, n);
+        fflush(stdout);
+        if (write(pipe, &fine, sizeof fine) != sizeof fine)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static double log_mb(void)
+{
+    char name[340];
+    struct stat st;
+    snprintf(name, sizeof name, "%s-wal", strchr(url, ':') + 1);
+    return stat(name, &st) == 0 ? (double)st.st_size / 1048576 : -1;
+}
+
+/* Each pair is two commits: 20,000 of them are some 80 MB of a log that never begins anew. */
+static void the_log_stays_short_beside_who_works_and_who_stopped_working(void)
+{
+    enum { BUSY = 4, PAIRS = 4000, ALONE = 8000 };
+    static const char *const name[BUSY] = {"a", "b", "c", "d"};
+    int p[2];
+    pid_t pid[BUSY];
+    bool fine = true;
+    if (!is_sqlite)
+        return;
+    fresh();
+    CHECK(pipe(p) == 0);
+    for (int i = 0; i < BUSY; i++)
+        pid[i] = pairs_in_child(name[i], PAIRS, p[1]);
+    for (int i = 0; i < BUSY; i++) {
+        bool went;
+        fine &= read(p[0], &went, sizeof went) == sizeof went && went;
+    }
+    double crowd = log_mb();
+    fine = make_pairs("e", ALONE) && fine;
+    double alone = log_mb();
+    for (int i = 0; i < BUSY; i++) {
+        kill(pid[i], SIGKILL);
+        waitpid(pid[i], NULL, 0);
+    }
+    close(p[0]);
+    close(p[1]);
+    printf("# the log has %.0f MB after the crowd, %.0f MB after one more\n", crowd, alone);
+    CHECK(fine);
+    CHECK(crowd < 40 && alone < 40);
+}
+
 int main(int argc, char **argv)
 {
     is_sqlite = argc > 1 && strcmp(argv[1], "sqlite") == 0;
@@ -208,6 +281,7 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL);
     return TAP_RUN(TAP(a_forked_child_cannot_use_the_handle_and_keeps_nothing_alive),
                    TAP(a_child_forked_while_a_handle_is_opened_keeps_nothing_of_it),
+                   TAP(the_log_stays_short_beside_who_works_and_who_stopped_working),
                    TAP(the_claims_of_a_killed_process_are_free_at_once),
                    TAP(a_child_that_survives_its_parent_does_not_keep_the_claims),
                    TAP(a_stopped_process_loses_its_claims_after_the_ttl_and_knows_when_it_wakes));
