@@ -123,7 +123,7 @@ static void print_end(const struct status *s)
     char age[DURATION_BYTES];
     printf("# %zu name%s", s->names, s->names == 1 ? "" : "s");
     if (s->free > 0)
-        printf(", and %zu free (--all shows %s)", s->free, s->free == 1 ? "it" : "them");
+        printf(" in use, and %zu free (--all shows %s)", s->free, s->free == 1 ? "it" : "them");
     printf(", at most %s old, in %s\n", length(tenure_now() - s->started_ms, age),
            tenure_where(s->t));
 }

@@ -71,7 +71,7 @@ def test_status_leaves_out_and_counts_what_is_free_unless_asked(cli):
     assert [o["name"] for o in cli.run("status", "--json").objects] == ["c"]
     lines = cli.run("status").out.splitlines()
     assert [line.split()[0] for line in lines[1:-1]] == ["c"]
-    assert lines[-1].startswith("# 1 name, and 2 free (--all shows them)")
+    assert lines[-1].startswith("# 1 name in use, and 2 free (--all shows them)")
     assert [o["name"] for o in cli.run("status", "--json", "a").objects] == ["a"]
     assert [o["name"] for o in cli.run("status", "--json", "--all").objects] == ["a", "b", "c"]
     assert "3 names, at most" in cli.run("status", "-a").out
