@@ -119,9 +119,9 @@ def test_a_stopped_job_is_continued_by_fg(cli, terminal):
 
 def test_headings_are_bold_on_a_terminal_but_for_no_color(cli, terminal):
     cli.run("lock", "a", "--", "true")
-    t = terminal(BINARY, "status")
+    t = terminal(BINARY, "status", "-a")
     t.wait_for("# 1 name")
     assert "\x1b[1mNAME" in t.text
-    t = terminal("/usr/bin/env", "NO_COLOR=1", BINARY, "status")
+    t = terminal("/usr/bin/env", "NO_COLOR=1", BINARY, "status", "-a")
     t.wait_for("# 1 name")
     assert "\x1b" not in t.text
