@@ -88,11 +88,22 @@ static void no_notice(void *arg, const PGresult *r)
 
 static int fail_connect(const struct postgres_guard *g, tenure_error *err)
 {
-    const char *text = g->pq ? pq.PQerrorMessage(g->pq) : "";
     postgres_connect_error(g->pq, err);
-    if (strstr(text, "invalid URI") || strstr(text, "invalid connection option"))
-        err->code = TENURE_INVALID;
     return err->code;
+}
+
+/* A URL that libpq cannot read never will do. */
+static int check_url(const char *url, tenure_error *err)
+{
+    char *why = NULL, text[160];
+    PQconninfoOption *options = pq.PQconninfoParse(url, &why);
+    if (options != NULL) {
+        pq.PQconninfoFree(options);
+        return 0;
+    }
+    postgres_first_line(why ? why : "out of memory", text, sizeof text);
+    pq.PQfreemem(why);
+    return fail(err, TENURE_INVALID, "PostgreSQL: %s", text);
 }
 
 int postgres_connect(struct postgres_guard *g, const char *url, tenure_error *err)
@@ -101,6 +112,8 @@ int postgres_connect(struct postgres_guard *g, const char *url, tenure_error *er
                                        "dbname", NULL};
     const char *const values[] = {"tenure guard", "read-write", url, NULL};
     int code = pq_load(err);
+    if (code == 0)
+        code = check_url(url, err);
     if (code < 0)
         return code;
     struct instant limit = instant_add(clock_now(), SPAN(g->patience_ms));

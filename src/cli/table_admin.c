@@ -124,11 +124,12 @@ const struct command command_row_guard_install = {
     .name = "guard",
     .verb = "install",
     .summary = "Guard tables of a database by the tokens of a name",
-    .about = "Adds a guard to the database TARGET (sqlite:PATH), in one transaction: from then "
-             "on each write to the tables must show a token of NAME, and one that is older than "
-             "the newest that the guard has seen is refused in the same transaction as the "
-             "write, whatever program or language it comes from.",
-    .examples = "tenure guard install sqlite:ledger.db --name invoices --table invoice\n",
+    .about = "Adds a guard to the database TARGET (sqlite:PATH or postgres://HOST/DATABASE), in "
+             "one transaction: from then on each write to the tables must show a token of NAME, "
+             "and one that is older than the newest that the guard has seen is refused in the "
+             "same transaction as the write, whatever program or language it comes from.",
+    .examples = "tenure guard install sqlite:ledger.db --name invoices --table invoice\n"
+                "tenure guard install postgres://db.example/app --name invoices --table bill\n",
     .options = guard_install_options,
     .exits = guard_exits,
     .operand = OPERANDS_TARGET,
@@ -145,7 +146,7 @@ const struct command command_row_guard_announce = {
     .name = "guard",
     .verb = "announce",
     .summary = "Tell a guard of a new token before its holder writes",
-    .about = "Moves the mark of the guard in TARGET (sqlite:PATH) up to the token, so that "
+    .about = "Moves the mark of the guard in TARGET up to the token, so that "
              "every older one is refused from now on, also before the new holder's first write. "
              "The mark never moves down. tenure lock and lead do this by themselves with --guard.",
     .examples = "tenure guard announce sqlite:ledger.db --name invoices "
@@ -176,10 +177,12 @@ const struct command command_row_guard_check = {
     .name = "guard",
     .verb = "check",
     .summary = "Show the guards of a database and whether they are intact",
-    .about = "Prints each guard of the database TARGET (sqlite:PATH) with its tables and its mark, "
-             "and whether its triggers are as they were installed. With --store it also "
-             "says when a mark is higher than any token that the store has given out.",
-    .examples = "tenure guard check sqlite:ledger.db\n",
+    .about = "Prints each guard of the database TARGET with its tables and its mark, and whether "
+             "its triggers are as they were installed; in PostgreSQL also what it refused last. "
+             "With --store it also says when a mark is higher than any token that the store has "
+             "given out.",
+    .examples = "tenure guard check sqlite:ledger.db\n"
+                "tenure guard check postgres://db.example/app --json\n",
     .options = guard_check_options,
     .exits = guard_check_exits,
     .operand = OPERANDS_TARGET,
@@ -192,7 +195,7 @@ const struct command command_row_guard_remove = {
     .name = "guard",
     .verb = "remove",
     .summary = "Take a guard out of a database",
-    .about = "Removes the guard of NAME from the database TARGET (sqlite:PATH), with its triggers "
+    .about = "Removes the guard of NAME from the database TARGET, with its triggers "
              "and its mark, in one transaction.",
     .examples = "tenure guard remove sqlite:ledger.db --name invoices\n",
     .options = guard_remove_options,

@@ -37,7 +37,7 @@
                  "tenure is not renewed, so that it ends in time by the ordinary course."},        \
     {.id = OPT_GUARD, .kind = VALUE_WORD, .name = "guard", .metavar = "TARGET",                    \
      .help = "Announce the token to the guard in TARGET (see tenure guard) before CMD starts; "    \
-             "when that fails CMD is not started."}
+             "when that fails CMD is not started. For PostgreSQL, PGOPTIONS presents it, too."}
 
 #define OPTIONS_OF_CLAIM                                                                           \
     {.id = OPT_PRIORITY, .kind = VALUE_NUMBER, .name = "priority", .metavar = "N",                 \

@@ -23,13 +23,14 @@ with_postgres = _load()
 
 
 @contextlib.contextmanager
-def running_server(*settings):
-    """A server with these settings (name=value), gone with its data at the end."""
+def running_server(*settings, port=None):
+    """A server with these settings (name=value), gone with its data at the end.  With a port it
+    listens on 127.0.0.1, too."""
     if not with_postgres.programs():
         pytest.skip("PostgreSQL is not installed")
     with tempfile.TemporaryDirectory(prefix="tenure-pg-") as directory:
         os.chmod(directory, 0o755)  # the server is not root
-        server = with_postgres.Server(f"{directory}/server", settings)
+        server = with_postgres.Server(f"{directory}/server", settings, port)
         server.start()
         try:
             yield server
