@@ -142,6 +142,13 @@ static void etcd_free(struct etcd_store *s)
     free(s->fence);
     free(s->watch);
     free(s->watcher);
+    free(s->ca);
+    free(s->cert);
+    free(s->key);
+    free(s->server_name);
+    free(s->user);
+    free(s->password_file);
+    free(s->token);
     free(s->spec);
     free(s->url);
     free(s);
@@ -221,6 +228,13 @@ static struct etcd_store *allocate(struct span patience)
     return NULL;
 }
 
+/* A copy of what was given; false without memory. */
+static bool take(char **to, struct text t)
+{
+    *to = t.len > 0 ? strndup(t.at, t.len) : NULL;
+    return t.len == 0 || *to;
+}
+
 static int parse(struct etcd_store *s, const struct url *url, tenure_error *err)
 {
     struct text at = {0};
@@ -241,21 +255,24 @@ static int parse(struct etcd_store *s, const struct url *url, tenure_error *err)
         return fail(err, TENURE_INVALID, "\"%.120s\": \"%.*s\": %s", s->url,
                     (int)(at.len > 60 ? 60 : at.len), at.len > 0 ? at.at : "",
                     etcd_url_flaw_text(flaw));
-    if (s->place.tls || s->place.user.len > 0)
-        return fail(err, TENURE_INVALID, "%.120s: TLS and passwords are not supported yet",
-                    s->url);
+    if (!take(&s->ca, s->place.ca) || !take(&s->cert, s->place.cert) ||
+        !take(&s->key, s->place.key) || !take(&s->server_name, s->place.server_name) ||
+        !take(&s->user, s->place.user) || !take(&s->password_file, s->place.password_file))
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
     snprintf(s->prefix, sizeof s->prefix, "%.*s/", (int)s->place.prefix.len, s->place.prefix.at);
-    return 0;
+    return s->place.tls ? etcd_tls_load(err) : 0;
 }
 
-/* A refusal is an answer: no need to wait for a better one. */
+/* When nobody listens anywhere, or every member has refused, there is no need to wait for a better
+ * answer; one that is silent may be electing a leader. */
 static bool is_open(const struct etcd_store *s)
 {
+    const struct etcd_link *l = &s->link;
     unsigned all = (unsigned)s->place.endpoints;
-    bool tried = s->link.state == LINK_DOWN && s->link.failures >= all;
-    bool denied = s->link.state == LINK_DOWN && s->link.trouble.code < 0 &&
-                  tenure_class(s->link.trouble.code) != TENURE_CLASS_UNREACHABLE;
-    return s->greeted || tried || denied;
+    bool refused = l->trouble.code < 0 &&
+                   tenure_class(l->trouble.code) != TENURE_CLASS_UNREACHABLE;
+    bool tried = l->state == LINK_DOWN && l->failures >= all;
+    return s->greeted || (tried && (refused || l->absent >= all));
 }
 
 static int open_store(const struct url *url, bool create, struct span patience,

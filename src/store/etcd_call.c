@@ -171,20 +171,22 @@ static bool submit(struct etcd_store *s, struct etcd_call *c)
     char to[ETCD_HOST_BYTES_MAX + 16], limit[24];
     authority(s, to, sizeof to);
     snprintf(limit, sizeof limit, "%lldm", (long long)s->patience.ms);
-    nghttp2_nv headers[] = {
+    nghttp2_nv headers[9] = {
         header(":method", "POST"),
-        header(":scheme", "http"),
+        header(":scheme", s->place.tls ? "https" : "http"),
         header(":path", c->path),
         header(":authority", to),
         header("te", "trailers"),
         header("content-type", "application/grpc"),
         header("user-agent", "tenure/" TENURE_VERSION),
-        header("grpc-timeout", limit),
     };
-    size_t count = sizeof headers / sizeof headers[0];
+    size_t count = 7;
+    if (s->token)
+        headers[count++] = header("token", s->token);
+    if (!c->streams)
+        headers[count++] = header("grpc-timeout", limit);
     nghttp2_data_provider body = {.read_callback = give_bytes};
-    c->stream = ng.nghttp2_submit_request(s->link.http, NULL, headers, count - c->streams, &body,
-                                          NULL);
+    c->stream = ng.nghttp2_submit_request(s->link.http, NULL, headers, count, &body, NULL);
     return c->stream > 0;
 }
 

@@ -31,6 +31,7 @@
 #include "store/etcd_clock.h"
 #include "store/etcd_library.h"
 #include "store/etcd_message.h"
+#include "store/etcd_tls.h"
 #include "store/hint_queue.h"
 #include "store/store.h"
 #include "wire/etcd_url.h"
@@ -79,7 +80,7 @@ struct etcd_call {
 
 /* ---- the connection (etcd_link.c) ----------------------------------------------------------- */
 
-enum etcd_link_state { LINK_DOWN, LINK_CONNECTS, LINK_UP };
+enum etcd_link_state { LINK_DOWN, LINK_CONNECTS, LINK_SHAKES, LINK_UP };
 
 struct addrinfo;
 
@@ -88,8 +89,10 @@ struct etcd_link {
     int fd;
     uint32_t events;
     int endpoint;               /* which one it goes to, or went */
+    char host[ETCD_HOST_BYTES_MAX + 1]; /* of that, for TLS */
     struct addrinfo *addresses; /* of that */
     struct addrinfo *address;   /* the one that is tried */
+    struct etcd_tls *tls; /* NULL: plain */
     struct nghttp2_session *http;
     uint8_t *out; /* bytes that the socket has not taken */
     size_t out_len, out_at, out_cap;
@@ -99,6 +102,7 @@ struct etcd_link {
     struct instant heard; /* when the last bytes came */
     struct instant pinged;
     unsigned failures; /* in a row */
+    unsigned absent;   /* in a row: nobody listens there, or nothing of ours is there */
     bool leaves;       /* the server has said goodbye */
     tenure_error trouble; /* why the last attempt failed; code 0: it did not */
 };
@@ -208,6 +212,8 @@ struct etcd_store {
     char *url, *spec; /* as it was given, and a copy that `place` borrows from */
     struct etcd_url place;
     char prefix[ETCD_PREFIX_BYTES_MAX + 2]; /* with a slash */
+    char *ca, *cert, *key, *server_name, *user, *password_file; /* NULL: not given */
+    char *token; /* that the cluster gave us for user and password; NULL: none */
     bool create, forked, raising;
     struct span patience;
     int epoll;
@@ -293,6 +299,7 @@ bool etcd_http_start(struct etcd_store *s);
 #define ETCD_LEASE_KEEP_ALIVE "/etcdserverpb.Lease/LeaseKeepAlive"
 #define ETCD_LEASE_TIME_TO_LIVE "/etcdserverpb.Lease/LeaseTimeToLive"
 #define ETCD_WATCH "/etcdserverpb.Watch/Watch"
+#define ETCD_AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
 #define ETCD_STATUS "/etcdserverpb.Maintenance/Status"
 
 /* ---- etcd_link.c ----------------------------------------------------------------------------- */

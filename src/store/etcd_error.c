@@ -14,7 +14,6 @@ static int refusal(const struct etcd_call *c)
 {
     switch (c->status) {
     case GRPC_PERMISSION_DENIED:
-    case GRPC_UNAUTHENTICATED:
         return TENURE_DENIED;
     case GRPC_RESOURCE_EXHAUSTED:
         return says(c, "space exceeded") ? TENURE_NO_SPACE : TENURE_INVALID;
@@ -46,6 +45,10 @@ enum etcd_error_kind etcd_error(const struct etcd_store *s, const struct etcd_ca
     const char *text = c->text[0] ? c->text : "no reason given";
     if (c->status == GRPC_RESOURCE_EXHAUSTED && says(c, "too many requests")) {
         fail(err, TENURE_BUSY, "etcd: %s", text);
+        return ETCD_ERROR_AGAIN;
+    }
+    if (c->status == GRPC_UNAUTHENTICATED || says(c, "auth store is old")) {
+        fail(err, TENURE_DENIED, "etcd: %s", text); /* the next connection gets a new token */
         return ETCD_ERROR_AGAIN;
     }
     int code = refusal(c);

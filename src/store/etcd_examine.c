@@ -36,7 +36,12 @@ void etcd_examine(struct store *store, void (*fn)(void *arg, bool fine, const ch
     snprintf(text, sizeof text, "%d endpoint%s%s", s->place.endpoints, alone ? "" : "s",
              alone ? ": when it is down the store cannot be reached; name every member" : "");
     fn(arg, !alone, text);
-    fn(arg, false, "the connection is not encrypted, and nobody is asked who they are");
+    fn(arg, s->place.tls, s->place.tls ? "the connection is encrypted"
+                                       : "the connection is not encrypted (?tls=on&ca=FILE)");
+    bool known_to_it = s->cert || s->user;
+    fn(arg, known_to_it, known_to_it ? "etcd knows who we are"
+                                     : "etcd does not ask who we are: whoever reaches it may "
+                                       "change the store");
     if (s->alarms[0]) {
         snprintf(text, sizeof text, "etcd reports: %s", s->alarms);
         fn(arg, false, text);

@@ -9,6 +9,7 @@
  *     its log is shorter than its history: entries that make no revision are only ever added, so
  *     how many there are of them, the *distance* of log and revision, never shrinks but by a
  *     restore, which begins a new log. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,6 +290,7 @@ static bool take_seal(struct etcd_store *s, const Etcd__RangeResponse *r)
         char why[ETCD_PREFIX_BYTES_MAX + 80];
         snprintf(why, sizeof why, "there is no such store: nothing under %s in this etcd",
                  s->prefix);
+        s->link.absent = s->link.failures + 1;
         etcd_link_drop(s, TENURE_UNREACHABLE, why);
         return false;
     }
@@ -343,9 +345,60 @@ static void ask_seal(struct etcd_store *s, etcd_done_fn *done)
         out_of_memory(s);
 }
 
+static void authenticated(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
+                          const ProtobufCMessage *answer)
+{
+    const Etcd__AuthenticateResponse *r = (const void *)answer;
+    if (end != CALL_ANSWERED) {
+        give_up(s, c, end);
+        return;
+    }
+    s->token = strdup(r->token);
+    if (s->token)
+        ask_seal(s, seal_answered);
+    else
+        out_of_memory(s);
+}
+
+/* What is in the file, up to the end of its first line; false, and *err is filled. */
+static bool read_password(const char *path, char *to, size_t cap, tenure_error *err)
+{
+    FILE *f = fopen(path, "re");
+    char *line = f ? fgets(to, (int)cap, f) : NULL;
+    if (!line)
+        fail_errno(err, f ? ENODATA : errno, "the password in %s", path);
+    else
+        to[strcspn(to, "\r\n")] = '\0';
+    if (f)
+        fclose(f);
+    return line != NULL;
+}
+
+static void authenticate(struct etcd_store *s)
+{
+    Etcd__AuthenticateRequest m;
+    char password[1024];
+    tenure_error err;
+    if (!read_password(s->password_file, password, sizeof password, &err)) {
+        etcd_link_drop(s, TENURE_DENIED, err.text);
+        return;
+    }
+    etcd__authenticate_request__init(&m);
+    m.name = s->user;
+    m.password = password;
+    bool sent = etcd_call_start(s, ETCD_AUTHENTICATE, &m.base,
+                                &etcd__authenticate_response__descriptor, authenticated, NULL);
+    explicit_bzero(password, sizeof password);
+    if (!sent)
+        out_of_memory(s);
+}
+
 void etcd_hello(struct etcd_store *s)
 {
     s->greeted = false;
     s->sealing = true;
-    ask_seal(s, seal_answered);
+    if (s->user && !s->token)
+        authenticate(s);
+    else
+        ask_seal(s, seal_answered);
 }

@@ -59,12 +59,15 @@ void etcd_link_close(struct etcd_store *s)
     if (!s->forked)
         socket_close(s);
     addresses_free(l);
+    l->tls = etcd_tls_close(l->tls);
     if (l->http)
         ng.nghttp2_session_del(l->http);
     l->http = NULL;
     l->out_len = l->out_at = 0;
     l->state = LINK_DOWN;
     l->leaves = false;
+    free(s->token);
+    s->token = NULL; /* the next connection asks for one */
     s->greeted = s->sealing = false;
     s->clock_asked = false;
     etcd_clock_reconnected(&s->clock);
@@ -104,11 +107,16 @@ static void describe(const struct etcd_store *s, const char *what, char *to, siz
     snprintf(to, cap, "etcd at %.*s:%u: %s", (int)e->host.len, e->host.at, e->port, what);
 }
 
-static void drop(struct etcd_store *s, const char *what)
+static void drop_with(struct etcd_store *s, int code, const char *what)
 {
     char why[400];
     describe(s, what, why, sizeof why);
-    etcd_link_drop(s, TENURE_UNREACHABLE, why);
+    etcd_link_drop(s, code, why);
+}
+
+static void drop(struct etcd_store *s, const char *what)
+{
+    drop_with(s, TENURE_UNREACHABLE, what);
 }
 
 /* Tries the addresses from l->address on. */
@@ -129,6 +137,7 @@ static void connect_next(struct etcd_store *s, int errnum)
         }
         errnum = errno;
     }
+    l->absent++;
     drop(s, strerror(errnum));
 }
 
@@ -147,6 +156,7 @@ void etcd_link_start(struct etcd_store *s)
     int code = getaddrinfo(host, port, &hints, &l->addresses);
     if (code != 0) {
         l->addresses = NULL;
+        l->absent++;
         drop(s, gai_strerror(code));
         return;
     }
@@ -158,6 +168,64 @@ static struct span connect_limit(const struct etcd_store *s)
 {
     int64_t ms = s->patience.ms;
     return SPAN(ms < CONNECT_MIN_MS ? CONNECT_MIN_MS : ms > CONNECT_MAX_MS ? CONNECT_MAX_MS : ms);
+}
+
+/* The connection carries bytes both ways. */
+static void up(struct etcd_store *s)
+{
+    struct etcd_link *l = &s->link;
+    l->state = LINK_UP;
+    l->absent = 0;
+    l->heard = l->pinged = clock_now();
+    if (!etcd_http_start(s)) {
+        etcd_link_drop(s, TENURE_NO_MEMORY, "out of memory");
+        return;
+    }
+    watch_socket(s, EPOLLIN);
+    etcd_hello(s);
+}
+
+static void tls_step(struct etcd_store *s)
+{
+    struct etcd_link *l = &s->link;
+    tenure_error err;
+    int code = etcd_tls_shake(l->tls, &err);
+    if (code < 0)
+        drop_with(s, code, err.text);
+    else if (code > 0)
+        up(s);
+    else if (instant_reached(clock_now(), instant_add(l->since, connect_limit(s))))
+        drop(s, "it does not answer");
+}
+
+/* An IPv6 address has colons, and a name does not end in a digit. */
+static bool is_address(const char *host)
+{
+    size_t len = strlen(host);
+    return strchr(host, ':') || (len > 0 && host[len - 1] >= '0' && host[len - 1] <= '9');
+}
+
+static void tls_start(struct etcd_store *s)
+{
+    struct etcd_link *l = &s->link;
+    tenure_error err;
+    const struct etcd_endpoint *e = &s->place.endpoint[l->endpoint];
+    snprintf(l->host, sizeof l->host, "%.*s", (int)e->host.len, e->host.at);
+    const struct etcd_tls_options opt = {
+        .ca = s->ca,
+        .cert = s->cert,
+        .key = s->key,
+        .name = s->server_name ? s->server_name : l->host,
+        .is_address = !s->server_name && is_address(l->host),
+    };
+    l->state = LINK_SHAKES;
+    int code = etcd_tls_start(l->fd, &opt, &l->tls, &err);
+    if (code < 0) {
+        drop_with(s, code, err.text);
+        return;
+    }
+    watch_socket(s, EPOLLIN);
+    tls_step(s);
 }
 
 static void connect_step(struct etcd_store *s)
@@ -178,30 +246,39 @@ static void connect_step(struct etcd_store *s)
         return;
     }
     addresses_free(l);
-    l->state = LINK_UP;
-    l->heard = l->pinged = clock_now();
-    if (!etcd_http_start(s)) {
-        etcd_link_drop(s, TENURE_NO_MEMORY, "out of memory");
-        return;
-    }
-    watch_socket(s, EPOLLIN);
-    etcd_hello(s);
+    if (s->place.tls)
+        tls_start(s);
+    else
+        up(s);
 }
 
 /* ---- using it -------------------------------------------------------------------------------- */
+
+/* The connection ended with errno; TLS has filled *err. */
+static void broken(struct etcd_store *s, const tenure_error *err)
+{
+    if (errno == EPROTO && s->link.tls)
+        drop_with(s, err->code, err->text);
+    else
+        drop(s, strerror(errno));
+}
 
 /* Writes what is left over; false when the socket takes no more. */
 static bool write_out(struct etcd_store *s)
 {
     struct etcd_link *l = &s->link;
     while (l->out_at < l->out_len) {
-        ssize_t n = send(l->fd, l->out + l->out_at, l->out_len - l->out_at, MSG_NOSIGNAL);
+        tenure_error err;
+        const uint8_t *from = l->out + l->out_at;
+        size_t left = l->out_len - l->out_at;
+        ssize_t n = l->tls ? etcd_tls_send(l->tls, from, left, &err)
+                           : send(l->fd, from, left, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return false;
         if (n < 0) {
-            drop(s, strerror(errno));
+            broken(s, &err);
             return false;
         }
         l->out_at += (size_t)n;
@@ -252,15 +329,21 @@ static bool read_in(struct etcd_store *s)
     struct etcd_link *l = &s->link;
     static _Thread_local uint8_t bytes[READ_BYTES];
     for (int i = 0; i < READS_MAX; i++) {
-        ssize_t n = recv(l->fd, bytes, sizeof bytes, 0);
+        tenure_error err;
+        ssize_t n = l->tls ? etcd_tls_recv(l->tls, bytes, sizeof bytes, &err)
+                           : recv(l->fd, bytes, sizeof bytes, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return true;
         if (n <= 0) {
+            int errnum = errno;
             etcd_calls_dispatch(s); /* what came before the end counts */
-            if (l->state == LINK_UP)
-                drop(s, n == 0 ? "it ended the connection" : strerror(errno));
+            errno = errnum;
+            if (l->state == LINK_UP && n < 0)
+                broken(s, &err);
+            else if (l->state == LINK_UP)
+                drop(s, "it ended the connection");
             return false;
         }
         l->heard = clock_now();
@@ -269,7 +352,7 @@ static bool read_in(struct etcd_store *s)
             drop(s, ng.nghttp2_strerror((int)taken));
             return false;
         }
-        if ((size_t)n < sizeof bytes)
+        if ((size_t)n < sizeof bytes && !l->tls)
             return true;
     }
     return true;
@@ -311,6 +394,8 @@ void etcd_link_step(struct etcd_store *s)
     struct etcd_link *l = &s->link;
     if (l->state == LINK_CONNECTS)
         connect_step(s);
+    else if (l->state == LINK_SHAKES)
+        tls_step(s);
     if (l->state == LINK_UP && read_in(s))
         etcd_calls_dispatch(s);
     if (l->state == LINK_UP)
@@ -325,9 +410,10 @@ struct instant etcd_link_due(const struct etcd_store *s)
     case LINK_DOWN:
         return l->retry;
     case LINK_CONNECTS:
+    case LINK_SHAKES:
         return instant_add(l->since, connect_limit(s));
     case LINK_UP:
-        due = INSTANT_NEVER;
+        due = l->tls && etcd_tls_pending(l->tls) ? INSTANT(0) : INSTANT_NEVER;
         if (l->calls)
             due = instant_add(l->heard.ms > l->pinged.ms ? l->heard : l->pinged, SPAN(PING_MS));
         if (oldest_call(l))

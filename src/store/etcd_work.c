@@ -121,7 +121,8 @@ void etcd_works_expire(struct etcd_store *s)
 {
     struct instant now = clock_now();
     const tenure_error *trouble = &s->link.trouble;
-    bool denied = !s->greeted && trouble->code < 0 &&
+    bool denied = !s->greeted && s->link.failures >= (unsigned)s->place.endpoints &&
+                  trouble->code < 0 &&
                   tenure_class(trouble->code) != TENURE_CLASS_UNREACHABLE;
     for (struct etcd_work *w = s->queue, *next; w; w = next) {
         next = w->next;

@@ -8,6 +8,7 @@ import importlib.util
 import pathlib
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
@@ -86,6 +87,7 @@ def test_a_holder_outlives_the_death_of_the_leader(start):
     cluster, cli = start(3)
     process, token = cli.hold("job", "--ttl", "6s")
     cluster.leader().stop()
+    wait_until(lambda: cli.run("status").code == 0, "the next leader")
     waiter = cli.start("lock", "job", "--", "true")
     cli.wait_for_waiters("job", 1)  # the store answers again
     time_left = time.monotonic() + 8  # longer than its ttl: it must have renewed
@@ -233,3 +235,134 @@ def test_nobody_there_is_said_at_once(tmp_path, start):
     cluster.stop()
     done = cli.run("lock", "-n", "job", "--", "true")
     assert done.code == UNREACHABLE and "refused" in done.err
+
+
+# ---- TLS and passwords ---------------------------------------------------------------------------
+
+class Authority:
+    """Makes certificates, by openssl."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self._run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                  "-nodes", "-days", "2", "-subj", "/CN=authority", "-keyout", self.path("ca.key"),
+                  "-out", self.path("ca.pem"))
+
+    def path(self, name):
+        return str(self.directory / name)
+
+    def _run(self, *arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+    def issue(self, name, days=1, address="127.0.0.1"):
+        """name.pem and name.key; it takes the place of one that is there."""
+        extensions = self.directory / f"{name}.ext"
+        extensions.write_text(f"subjectAltName=IP:{address}\n")
+        self._run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                  "-subj", f"/CN={name}", "-keyout", self.path(f"{name}.key"),
+                  "-out", self.path(f"{name}.csr"))
+        self._run("x509", "-req", "-in", self.path(f"{name}.csr"), "-CA", self.path("ca.pem"),
+                  "-CAkey", self.path("ca.key"), "-CAcreateserial", "-days", str(days),
+                  "-extfile", str(extensions), "-out", self.path(f"{name}.pem"))
+
+
+@pytest.fixture
+def secure(tmp_path):
+    """Starts an etcd that asks for certificates: secure() -> (cluster, authority)."""
+    directory = tmp_path / "secure"
+    directory.mkdir()
+    authority = Authority(directory)
+    authority.issue("server")
+    authority.issue("client")
+    options = ["--cert-file", authority.path("server.pem"), "--key-file",
+               authority.path("server.key"), "--trusted-ca-file", authority.path("ca.pem"),
+               "--client-cert-auth"]
+    cluster = with_etcd.Cluster(directory, 1, options, tls=[
+        "--cacert", authority.path("ca.pem"), "--cert", authority.path("client.pem"),
+        "--key", authority.path("client.key")])
+    cluster.start()
+    yield cluster, authority
+    cluster.stop()
+
+
+@pytest.fixture
+def command(tmp_path):
+    """command(url) -> cli."""
+    made = []
+
+    def make(url):
+        made.append(Cli(tmp_path, url))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+def secured(cluster, authority):
+    return cluster.url("test", f"?ca={authority.path('ca.pem')}&cert={authority.path('client.pem')}"
+                               f"&key={authority.path('client.key')}")
+
+
+def test_a_store_behind_tls_works_and_an_expired_certificate_is_told(secure, command):
+    cluster, authority = secure
+    cli = command(secured(cluster, authority))
+    token = lock_once(cli)
+    process, _ = cli.hold("other", "--ttl", "6s")
+    authority.issue("client", days=-1)
+    done = cli.run("lock", "-n", "job", "--", "true")
+    assert done.code == DENIED and "TLS" in done.err, done.err
+    assert process.running
+    authority.issue("client")
+    assert lock_once(cli) > token
+    assert end_of(process) == 0
+
+
+def test_a_server_that_nobody_vouches_for_is_refused(secure, command, tmp_path):
+    cluster, authority = secure
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    stranger = Authority(elsewhere)
+    url = secured(cluster, authority).replace(authority.path("ca.pem"), stranger.path("ca.pem"))
+    done = command(url).run("lock", "-n", "job", "--", "true")
+    assert done.code == DENIED and "TLS" in done.err and "trusted" in done.err, done.err
+    named = command(secured(cluster, authority) + "&server-name=etcd.example")
+    done = named.run("lock", "-n", "job", "--", "true")
+    assert done.code == DENIED and "TLS" in done.err, done.err
+
+
+def test_a_new_certificate_is_read_when_the_next_connection_is_made(secure, command):
+    cluster, authority = secure
+    cli = command(secured(cluster, authority))
+    process, token = cli.hold("job", "--ttl", "10s")
+    authority.issue("client")
+    cluster.members[0].stop()
+    cluster.start()
+    time_left = time.monotonic() + 10
+    wait_until(lambda: time.monotonic() > time_left, "the ttl")
+    assert process.running and cli.holders("job")[0]["token"] == token
+    assert end_of(process) == 0
+
+
+def test_who_is_asked_for_a_password_gives_it_from_a_file(start, command, tmp_path):
+    cluster, _ = start()
+    password = tmp_path / "password"
+    password.write_text("correct\n")
+    for line in (["user", "add", "root:secret"], ["role", "add", "app"],
+                 ["role", "grant-permission", "app", "--prefix=true", "readwrite", "test/"],
+                 ["user", "add", "app:correct"], ["user", "grant-role", "root", "root"],
+                 ["user", "grant-role", "app", "app"], ["auth", "enable"]):
+        cluster.etcdctl(*line)
+    options = f"?user=app&password-file={password}"
+    cli = command(cluster.url("test", options))
+    token = lock_once(cli)
+    process, _ = cli.hold("other")
+    stranger = command(cluster.url("test")).run("lock", "-n", "job", "--", "true")
+    assert stranger.code == DENIED, stranger.err
+    elsewhere = command(cluster.url("prod", options)).run("lock", "-n", "job", "--", "true")
+    assert elsewhere.code == DENIED and "permission" in elsewhere.err, elsewhere.err
+    password.write_text("wrong\n")
+    wrong = cli.run("lock", "-n", "job", "--", "true")
+    assert wrong.code == DENIED and "wrong" not in wrong.err, wrong.err
+    password.write_text("correct\n")
+    assert lock_once(cli) > token and end_of(process) == 0
