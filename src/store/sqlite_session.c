@@ -164,9 +164,8 @@ static int open_inside(struct sqlite_store *s, const struct sqlite_txn *t, uint6
     return code < 0 ? code : sqlite_hints_join(s, err);
 }
 
-void sqlite_session_open(struct store *store, struct store_session_open *op)
+static void open_once(struct sqlite_store *s, struct store_session_open *op)
 {
-    struct sqlite_store *s = sqlite_of(store);
     struct sqlite_txn t;
     tenure_error *err = &op->op.error;
     if (sqlite_write_begin(s, &t, err) < 0) {
@@ -194,6 +193,14 @@ void sqlite_session_open(struct store *store, struct store_session_open *op)
     s->notices = 0;
     op->session = id;
     store_op_finish(&op->op, 0);
+}
+
+void sqlite_session_open(struct store *store, struct store_session_open *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    open_once(s, op);
+    if (sqlite_try_again(s, &op->op))
+        open_once(s, op);
 }
 
 /* ---- renewing ------------------------------------------------------------------------------- */
@@ -228,9 +235,8 @@ static void renew_refuse(struct sqlite_store *s, struct sqlite_txn *t,
                   (unsigned long long)op->session, why);
 }
 
-void sqlite_session_renew(struct store *store, struct store_session_renew *op)
+static void renew_once(struct sqlite_store *s, struct store_session_renew *op)
 {
-    struct sqlite_store *s = sqlite_of(store);
     struct sqlite_txn t;
     struct row row;
     if (sqlite_write_begin(s, &t, &op->op.error) < 0) {
@@ -256,11 +262,18 @@ void sqlite_session_renew(struct store *store, struct store_session_renew *op)
     store_op_finish(&op->op, 0);
 }
 
-/* ---- closing -------------------------------------------------------------------------------- */
-
-void sqlite_session_close(struct store *store, struct store_session_close *op)
+void sqlite_session_renew(struct store *store, struct store_session_renew *op)
 {
     struct sqlite_store *s = sqlite_of(store);
+    renew_once(s, op);
+    if (sqlite_try_again(s, &op->op))
+        renew_once(s, op);
+}
+
+/* ---- closing -------------------------------------------------------------------------------- */
+
+static void close_once(struct sqlite_store *s, struct store_session_close *op)
+{
     struct sqlite_txn t;
     if (sqlite_write_begin(s, &t, &op->op.error) < 0) {
         sqlite_op_failed(&op->op);
@@ -273,6 +286,14 @@ void sqlite_session_close(struct store *store, struct store_session_close *op)
         let_go(s); /* after the commit: those who watch us then find us closed, not died */
     lifelines_bury(s->lives, op->session);
     store_op_finish(&op->op, 0);
+}
+
+void sqlite_session_close(struct store *store, struct store_session_close *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    close_once(s, op);
+    if (sqlite_try_again(s, &op->op))
+        close_once(s, op);
 }
 
 int sqlite_lifeline(struct store *store)

@@ -259,6 +259,29 @@ static void checkpoint(struct sqlite_store *s)
     p->checkpoint_frames = all ? frames : frames - CHECKPOINT_FRAMES + CHECKPOINT_AGAIN_FRAMES;
 }
 
+/* A full disk takes nobody's tenure as long as the log has room of its own: what is copied back is
+ * written over from its beginning. */
+static bool make_room(struct sqlite_store *s)
+{
+    int length = 0, copied = 0;
+    tenure_error ignored;
+    if (gate_enter(s->gate, s->patience, &ignored) < 0)
+        return false;
+    sqlite_drop_snapshot(s);
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
+    gate_leave(s->gate);
+    return rc == SQLITE_OK && length > 0 && copied == length;
+}
+
+bool sqlite_try_again(struct sqlite_store *s, struct store_op *op)
+{
+    if (op->code != TENURE_NO_SPACE || !make_room(s))
+        return false;
+    op->done = false;
+    op->code = 0;
+    return true;
+}
+
 /* A COMMIT that failed: whether it happened after all.  A full disk or a foreign lock stop it
  * before its last frame is whole; after an I/O error, also one while the log's index grows, the
  * frames may all be there, and nobody knows what the next recovery will find. */

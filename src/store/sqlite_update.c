@@ -215,9 +215,8 @@ static bool update_looking(struct sqlite_store *s, struct store_update *op, int 
     return *ret < 0 || (!writes(&view) && !view.fx->changed);
 }
 
-void sqlite_update(struct store *store, struct store_update *op)
+static void update_once(struct sqlite_store *s, struct store_update *op)
 {
-    struct sqlite_store *s = sqlite_of(store);
     int verdict;
     if (!op->look_first || !update_looking(s, op, &verdict, &op->op.error))
         verdict = update_inside(s, op, &op->op.error);
@@ -227,6 +226,14 @@ void sqlite_update(struct store *store, struct store_update *op)
     }
     op->verdict = verdict;
     store_op_finish(&op->op, 0);
+}
+
+void sqlite_update(struct store *store, struct store_update *op)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    update_once(s, op);
+    if (sqlite_try_again(s, &op->op))
+        update_once(s, op);
 }
 
 /* ---- looking at many ------------------------------------------------------------------------ */

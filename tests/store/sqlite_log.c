@@ -1,5 +1,7 @@
 /* tests/store/sqlite_log.c - the shim over SQLite's VFS, and the process that it is part of. */
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include "sqlite.h"
 
@@ -134,9 +136,57 @@ static void a_child_that_opens_its_parents_store_is_seen_by_others(void)
     shut(s);
 }
 
+/* ---- a full disk ---------------------------------------------------------------------------- */
+
+static bool add_many(struct store *s, int n)
+{
+    int done = 0;
+    while (done < n && update(s, "many", add_one, NULL) > 0)
+        done++;
+    return done == n;
+}
+
+static void fill_up(const char *name)
+{
+    char block[4096] = {0};
+    int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (write(fd, block, sizeof block) > 0)
+        continue;
+    close(fd);
+}
+
+static void go_on_when_the_disk_is_full(void)
+{
+    char dir[200];
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        printf("# skip: no mounts here\n");
+        return;
+    }
+    snprintf(dir, sizeof dir, "%.190s", path);
+    CHECK(mkdir(dir, 0700) == 0 && mount("none", dir, "tmpfs", 0, "size=512k") == 0);
+    snprintf(path, sizeof path, "%s/x.db", dir);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    struct store *s = open_store();
+    uint64_t id = session_open(s, LONG);
+    CHECK(add_many(s, 50) && meddle("PRAGMA wal_checkpoint") == SQLITE_OK && add_many(s, 50));
+    fill_up(companion(".fill"));
+    CHECK(add_many(s, 1000) && session_renew(s, id, NULL) == 0 && session_close(s, id) == 0);
+    CHECK(unlink(companion(".fill")) == 0);
+    shut(s);
+    CHECK(is_sound());
+}
+
+/* Renewals that fail because somebody else filled the disk would take every tenure. */
+static void a_full_disk_stops_nobody_as_long_as_the_log_has_room(void)
+{
+    fresh();
+    apart(go_on_when_the_disk_is_full);
+}
+
 int main(void)
 {
     int failed = TAP_RUN(TAP(a_commit_survives_its_process_also_when_a_page_was_written_twice),
+                         TAP(a_full_disk_stops_nobody_as_long_as_the_log_has_room),
                          TAP(a_program_may_have_a_default_vfs_of_its_own),
                          TAP(a_child_that_opens_its_parents_store_is_seen_by_others));
     scratch_remove();
