@@ -1,6 +1,7 @@
 /* tenure.c - tenure beside its peers, through the library, one process per client.
  *
  *   tenure lock  PEER URL NCLIENTS SECS            acquire+release, a name each
+ *   tenure pipe  PEER URL N SECS                   acquire+release of N names in one process
  *   tenure fight PEER URL NCLIENTS SECS            all on one name (HOLD_MS: long holds, lone hand-over)
  *   tenure elect URL [TTL_MS]                      candidate: prints LEADER
  *   tenure hold  PEER URL N SECS                   N claims of one session: bytes, writes, cost of one more
@@ -293,12 +294,60 @@ static void check(const char *peer, const char *url)
     row(peer, "check", "ns", ns);
 }
 
+static volatile int pipe_stops;
+
+struct strand {
+    tenure *t;
+    int id;
+    long pairs;
+};
+
+static void *strand(void *arg)
+{
+    struct strand *s = arg;
+    char name[32];
+    snprintf(name, sizeof name, "pipe/%d", s->id);
+    for (; !pipe_stops; s->pairs++)
+        release(acquire(s->t, name));
+    return NULL;
+}
+
+/* One handle, and a thread for each name: what they ask at the same time goes out together. */
+static void pipe_names(const char *peer, const char *url, int n, double secs)
+{
+    char test[32];
+    tenure *t = open_store(url, 10000, 0);
+    struct strand *s = calloc((size_t)n, sizeof *s);
+    pthread_t *thread = calloc((size_t)n, sizeof *thread);
+    long sum = 0;
+    double t0 = now();
+    for (int i = 0; i < n; i++) {
+        s[i] = (struct strand){t, i, 0};
+        if (pthread_create(&thread[i], NULL, strand, &s[i]) != 0)
+            die("pthread_create");
+    }
+    usleep((useconds_t)(secs * 1e6));
+    pipe_stops = 1;
+    double elapsed = now() - t0;
+    for (int i = 0; i < n; i++) {
+        pthread_join(thread[i], NULL);
+        sum += s[i].pairs;
+    }
+    snprintf(test, sizeof test, "lock/pipe%d", n);
+    row(peer, test, "pairs/s", (double)sum / elapsed);
+    free(thread);
+    free(s);
+    tenure_close(t);
+}
+
 int main(int argc, char **argv)
 {
     char test[32];
     if (argc >= 6 && (!strcmp(argv[1], "lock") || !strcmp(argv[1], "fight"))) {
         snprintf(test, sizeof test, "%s/%s", argv[1], argv[4]);
         run(argv[2], test, argv[3], atoi(argv[4]), argv[1][0] == 'f', atof(argv[5]));
+    } else if (argc == 6 && !strcmp(argv[1], "pipe")) {
+        pipe_names(argv[2], argv[3], atoi(argv[4]), atof(argv[5]));
     } else if (argc >= 3 && !strcmp(argv[1], "elect")) {
         elect(argv[2], argc > 3 ? atoll(argv[3]) : 10000);
     } else if (argc == 6 && !strcmp(argv[1], "hold")) {
