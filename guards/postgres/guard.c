@@ -150,12 +150,12 @@ static int announce(struct target *t, const char *name, uint64_t token, tenure_e
 
 enum column { GUARD, MARK, STRICT, TABLE, STATE, MOVED_TO, REFUSED, VERDICT, TOKEN, AT_MS };
 
-static const char *text_at(const PGresult *r, int row, enum column column)
+static const char *text_at(const PGresult *r, int row, int column)
 {
     return pq.PQgetisnull(r, row, column) ? NULL : pq.PQgetvalue(r, row, column);
 }
 
-static int64_t number_at(const PGresult *r, int row, enum column column)
+static int64_t number_at(const PGresult *r, int row, int column)
 {
     const char *text = text_at(r, row, column);
     return text ? strtoll(text, NULL, 10) : 0;
