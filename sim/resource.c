@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/guard.h"
+#include <tenure/guard.h>
 #include "sim/judge.h"
 #include "sim/task.h"
 
@@ -19,11 +19,11 @@ void resource_begin(void)
 static void arrive(void *arg, uint64_t token)
 {
     int name = *(const int *)arg;
-    enum guard_verdict verdict = guard_admit(resource[name].mark, token, false);
-    world_trace("resource", guard_verdict_text(verdict), "%s token=%llu mark=%llu",
+    tenure_guard_verdict verdict = tenure_guard_admit(resource[name].mark, token, false);
+    world_trace("resource", tenure_guard_verdict_text(verdict), "%s token=%llu mark=%llu",
                 world.plan.name[name].name, (unsigned long long)token,
                 (unsigned long long)resource[name].mark);
-    if (verdict == GUARD_STALE) {
+    if (verdict == TENURE_GUARD_STALE) {
         tally.stale_writes++;
         if (token >= resource[name].highest)
             world_fail("P10", "%s: a write under the token that stands, %llu, was refused",

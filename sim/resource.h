@@ -1,7 +1,7 @@
 /* sim/resource.h - what the tenures are for: something that is written to, behind a guard.
  *
  * One for each name, not on the store's machine.  It keeps the highest token that it was told of
- * or has admitted and asks core/guard.h about each write.
+ * or has admitted and asks tenure/guard.h about each write.
  */
 #ifndef SIM_RESOURCE_H
 #define SIM_RESOURCE_H

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/guard.h"
+#include <tenure/guard.h>
 #include "sqlite/handle.h"
 #include "sqlite/schema.h"
 
@@ -179,13 +179,13 @@ static int move_mark(struct sqlite_guard *g, const char *name, uint64_t token, t
         code = read_mark(g, name, &mark, err);
     if (code < 0)
         return code;
-    switch (guard_admit(mark, token, false)) {
-    case GUARD_RAISE:
+    switch (tenure_guard_admit(mark, token, false)) {
+    case TENURE_GUARD_RAISE:
         break;
-    case GUARD_ADMIT:
+    case TENURE_GUARD_ADMIT:
         return 0;
-    case GUARD_STALE:
-    case GUARD_NEWER: /* never, without strict */
+    case TENURE_GUARD_STALE:
+    case TENURE_GUARD_NEWER: /* never, without strict */
         return fail(err, TENURE_NOT_OWNED,
                     "--token %llu: stale, the mark of guard \"%s\" in %s is %llu",
                     (unsigned long long)token, name, g->path, (unsigned long long)mark);

@@ -4,7 +4,7 @@
  *     postgres URL      (of an empty database: tests/store/with_postgres) */
 #include <stdint.h>
 
-#include "core/guard.h"
+#include <tenure/guard.h>
 #include "postgres/guard.h"
 #include "store/postgres_libpq.h"
 #include "tap.h"
@@ -63,7 +63,8 @@ static void the_sql_and_the_rule_agree_on_all_small_tokens_of_postgresql(void)
         char sql[120];
         snprintf(sql, sizeof sql, "SELECT tenure_guard.judge(%d, '%d', %s)", (int)mark, (int)token,
                  strict ? "true" : "false");
-        agreed += strcmp(ask(conn, sql), guard_verdict_text(guard_admit(mark, token, strict))) == 0;
+        tenure_guard_verdict verdict = tenure_guard_admit(mark, token, strict);
+        agreed += strcmp(ask(conn, sql), tenure_guard_verdict_text(verdict)) == 0;
     }
     bool removed = code == 0 && target_remove(g, "a", &err) == 0;
     target_close(g);

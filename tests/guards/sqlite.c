@@ -1,19 +1,19 @@
 /* tests/guards/sqlite.c - the SQL of the guard, as a program that writes meets it.  What other
  * programs and several processes see is in tests/e2e/test_guard.py. */
-#include "core/guard.h"
+#include <tenure/guard.h>
 #include "ledger.h"
 
 /* ---- the rule ------------------------------------------------------------------------------ */
 
 static void a_token_is_judged_by_the_mark(void)
 {
-    CHECK(guard_admit(5, 5, false) == GUARD_ADMIT);
-    CHECK(guard_admit(5, 6, false) == GUARD_RAISE);
-    CHECK(guard_admit(5, 6, true) == GUARD_NEWER);
-    CHECK(guard_admit(5, 4, false) == GUARD_STALE);
-    CHECK(guard_admit(5, 4, true) == GUARD_STALE);
-    CHECK(guard_admit(0, 0, false) == GUARD_STALE);
-    CHECK(guard_admit(UINT64_MAX, UINT64_MAX - 1, false) == GUARD_STALE);
+    CHECK(tenure_guard_admit(5, 5, false) == TENURE_GUARD_ADMIT);
+    CHECK(tenure_guard_admit(5, 6, false) == TENURE_GUARD_RAISE);
+    CHECK(tenure_guard_admit(5, 6, true) == TENURE_GUARD_NEWER);
+    CHECK(tenure_guard_admit(5, 4, false) == TENURE_GUARD_STALE);
+    CHECK(tenure_guard_admit(5, 4, true) == TENURE_GUARD_STALE);
+    CHECK(tenure_guard_admit(0, 0, false) == TENURE_GUARD_STALE);
+    CHECK(tenure_guard_admit(UINT64_MAX, UINT64_MAX - 1, false) == TENURE_GUARD_STALE);
 }
 
 static void the_sql_and_the_rule_agree_on_all_small_tokens(void)
@@ -31,8 +31,10 @@ static void the_sql_and_the_rule_agree_on_all_small_tokens(void)
                 snprintf(text, sizeof text, "%d", token);
                 CHECK(run(db, sql) == NULL);
                 present(db, text);
+                tenure_guard_verdict verdict =
+                    tenure_guard_admit((uint64_t)mark, (uint64_t)token, strict);
                 snprintf(sql, sizeof sql, "SELECT verdict = '%s' FROM tenure_verdict",
-                         guard_verdict_text(guard_admit((uint64_t)mark, (uint64_t)token, strict)));
+                         tenure_guard_verdict_text(verdict));
                 agreed += number(db, sql) == 1;
             }
         }
