@@ -232,6 +232,9 @@ BEGIN
     IF token IS NULL OR token < 1 THEN
         RAISE EXCEPTION USING ERRCODE = 'TNG10', MESSAGE = 'a token is 1 to 2^63-1';
     END IF;
+    IF current_setting('synchronous_commit') = 'off' THEN -- the new holder relies on it
+        PERFORM set_config('synchronous_commit', 'local', true);
+    END IF;
     IF tenure_guard.mark(g.id) < token THEN
         PERFORM tenure_guard.raise_mark(g.id, token);
     END IF;

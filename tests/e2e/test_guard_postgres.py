@@ -18,7 +18,7 @@ databases = (f"ledger{n}" for n in itertools.count())
 
 @pytest.fixture(scope="module")
 def server():
-    with running_server("max_prepared_transactions=5") as running:
+    with running_server("max_prepared_transactions=5", "wal_writer_delay=10s") as running:
         yield running
 
 
@@ -164,7 +164,8 @@ def test_a_prepared_transaction_holds_the_announcement_up_over_a_restart(guarded
     assert (guarded.count(), guarded.mark()) == (1, 43)
 
 
-def test_a_mark_survives_a_crash(guarded, server):
+def test_an_announced_mark_survives_a_crash_also_where_commits_do_not(guarded, server):
+    guarded.psql(f"ALTER DATABASE {guarded.database} SET synchronous_commit = off")
     assert guarded.announce(43).returncode == 0
     server.stop(signal.SIGQUIT)
     server.start()
