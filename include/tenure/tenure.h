@@ -207,8 +207,17 @@ int tenure_publish(tenure_claim *c, const char *value, tenure_error *err) TENURE
 /* A new descriptor, close-on-exec and the caller's to close, that keeps the session's process
  * "running" for the store as long as any process has it open: for a second process that must end
  * before others may take over, like the guardian of `tenure lock`.  Renewals are needed all the
- * same.  -1 when there is no session yet, or when the store's sessions do not hang on a process. */
+ * same.  -1 when there is no session yet, or when the store's sessions do not hang on a process:
+ * then the second process calls tenure_end_session() instead. */
 int tenure_lifeline(tenure *t);
+
+/* The id of the session that holds all claims of the handle; 0 while there is none. */
+uint64_t tenure_session(tenure *t);
+
+/* Ends a session of this store from outside, and with it all that it holds: for who knows that its
+ * process has ended, and that nothing of it goes on.  Also 0 when it had ended before.  Waits for
+ * at most ttl/3 of the handle `t`. */
+int tenure_end_session(tenure *t, uint64_t session, tenure_error *err) TENURE_MUST_CHECK;
 
 /* Tells the pump that the program is alive (max_silence_ms).  Any thread. */
 void tenure_checkin(tenure *t);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/end.h"
 #include "cli/exit.h"
 #include "cli/help.h"
 #include "cli/known.h"
@@ -108,6 +109,8 @@ int main(int argc, char **argv)
         return help(argc - 2, argv + 2);
     if (strcmp(word, "__man") == 0 && argc > 2)
         return man_print(argv[2], argv[3]);
+    if (strcmp(word, END_WORD) == 0 && argc > 2)
+        return end_session(argv[2]);
     if (strcmp(word, "__known") == 0 && argc > 2)
         return known_print(argc - 2, argv + 2);
 

@@ -1,10 +1,12 @@
 /* cli/serve.c - a term with a command: one loop over signals, the library and the supervisor. */
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/end.h"
 #include "cli/environment.h"
 #include "cli/exit.h"
 #include "cli/guard.h"
@@ -38,10 +40,15 @@ static int start(struct service *v, char *const *envp)
     struct supervisor_options opt = SUPERVISOR_OPTIONS_INIT;
     struct run *r = v->r;
     tenure_error err;
+    char session[24], self[] = "/proc/self/exe", word[] = END_WORD;
+    char *const last_words[] = {self, word, session, NULL};
     opt.argv = r->inv->argv;
     opt.envp = envp;
     opt.signals = &r->signals.origin;
     opt.lifeline = tenure_lifeline(r->t);
+    snprintf(session, sizeof session, "%" PRIu64, tenure_session(r->t));
+    if (opt.lifeline < 0)
+        opt.last_words = last_words;
     opt.stop_signal = (int)option_number(r->inv, OPT_SIGNAL, SIGTERM);
     opt.leftover_grace = r->timing.grace;
     opt.margin = r->timing.margin;

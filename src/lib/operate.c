@@ -212,3 +212,18 @@ EXPORT int tenure_transfer(tenure *t, const char *name, const char *to, const ch
     handle_leave(t);
     return code;
 }
+
+EXPORT int tenure_end_session(tenure *t, uint64_t session, tenure_error *err)
+{
+    struct store_session_close op = {.session = session};
+    if (!handle_enter(t))
+        return forked(err);
+    struct instant limit = instant_add(clock_now(), SPAN(2 * t->timing.attempt.ms));
+    store_session_close(t->store, &op);
+    while (!op.op.done && !instant_reached(clock_now(), limit))
+        handle_wait(t, limit);
+    if (!op.op.done)
+        t->store->ops->abandon(t->store, &op.op);
+    handle_leave(t);
+    return op.op.code < 0 ? error_copy(err, &op.op.error) : 0;
+}

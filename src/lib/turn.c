@@ -182,3 +182,12 @@ EXPORT int tenure_lifeline(tenure *t)
     handle_leave(t);
     return fd;
 }
+
+EXPORT uint64_t tenure_session(tenure *t)
+{
+    if (!handle_enter(t))
+        return 0;
+    uint64_t id = session_is_ready(t) ? t->session.id : 0;
+    handle_leave(t);
+    return id;
+}

@@ -140,7 +140,7 @@ struct known {
 };
 
 /* What a decision asked about sessions. */
-enum rely_mode { RELY_ALIVE, RELY_DECLARE, RELY_ASK, RELY_UNRENEWED };
+enum rely_mode { RELY_ALIVE, RELY_DECLARE, RELY_ASK, RELY_UNRENEWED, RELY_SEEN };
 
 struct reliance {
     uint64_t session;

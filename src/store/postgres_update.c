@@ -224,6 +224,20 @@ static uint64_t tell(struct pg_store *s, const struct work *w)
     return s->fx.notice;
 }
 
+/* Only who asks and who is granted something must not die before the commit: locks on all that
+ * are looked at would cost more than the rest. */
+static void spare_locks(struct pg_store *s, const struct work *w)
+{
+    for (size_t i = 0; i < s->relied.count; i++) {
+        struct reliance *r = &s->relied.at[i];
+        bool matters = r->mode != RELY_ALIVE || r->session == s->session;
+        for (uint32_t n = 0; n < w->ring_count && !matters; n++)
+            matters = w->ring[n] == r->session;
+        if (!matters)
+            r->mode = RELY_SEEN;
+    }
+}
+
 /* Decides anew, with what is known now, and adds what came of it. */
 static void add_work(struct pg_store *s, struct work *w, int *total)
 {
@@ -235,6 +249,7 @@ static void add_work(struct pg_store *s, struct work *w, int *total)
     }
     bool known = update_decide(s, w, &confirmed);
     uint64_t notice = known ? tell(s, w) : 0;
+    spare_locks(s, w);
     for (int i = 0; i < w->count; i++)
         add_key(s, w, w->order[i], known, floor);
     params_add_i64(&s->params, NOTICES, (int64_t)notice);

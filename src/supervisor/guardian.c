@@ -228,6 +228,19 @@ static void kill_pass(struct guardian *g, struct instant now)
     g->retry_ms = g->retry_ms * 2 < RETRY_LAST_MS ? g->retry_ms * 2 : RETRY_LAST_MS;
 }
 
+static void listen_to_supervisor(struct guardian *g)
+{
+    char wake[16];
+    for (;;) {
+        ssize_t n = recv(g->orders->supervisor, wake, sizeof wake, MSG_DONTWAIT);
+        if (n > 0)
+            continue; /* a deadline moved closer: step() reads the leash */
+        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            g->alone = true;
+        return;
+    }
+}
+
 static _Noreturn void finish(struct guardian *g)
 {
     POINT("tree-gone");
@@ -238,6 +251,9 @@ static _Noreturn void finish(struct guardian *g)
     if (g->exec_error)
         fail(g, g->exec_error);
     tell(g, (struct report){.kind = REPORT_GONE, .forced = g->forced});
+    listen_to_supervisor(g);
+    if (g->alone && g->orders->last_words) /* when this fails the session ends by expiry */
+        execve(g->orders->last_words[0], g->orders->last_words, g->orders->spawn.envp);
     _exit(0); /* lets go of the lifeline */
 }
 
@@ -288,19 +304,6 @@ static void drain(int fd)
     char buf[1024];
     while (read(fd, buf, sizeof buf) > 0)
         continue;
-}
-
-static void listen_to_supervisor(struct guardian *g)
-{
-    char wake[16];
-    for (;;) {
-        ssize_t n = recv(g->orders->supervisor, wake, sizeof wake, MSG_DONTWAIT);
-        if (n > 0)
-            continue; /* a deadline moved closer: step() reads the leash */
-        if (n == 0 || (errno != EAGAIN && errno != EINTR))
-            g->alone = true;
-        return;
-    }
 }
 
 void guardian_run(const struct guardian_orders *orders)

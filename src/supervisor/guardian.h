@@ -4,7 +4,8 @@
  * timer, so the tree is ended at the deadline when the supervisor is stopped, and at once when
  * the supervisor dies.  It holds the lifeline until the tree is gone, so the store lets nobody
  * else in before.  It talks to nobody else, takes nothing from the heap while the tree lives, and
- * never trusts the supervisor to be alive: what it needs is in the leash.
+ * never trusts the supervisor to be alive: what it needs is in the leash.  When the supervisor died
+ * first, and the store cannot see that, the guardian's last act is to execute who tells it.
  *
  * It leaves the session and process group of the command: what is sent to the terminal's group,
  * or by `kill -9 -GROUP`, `timeout` and shells, must not take the guardian along.
@@ -40,6 +41,7 @@ struct guardian_orders {
     int supervisor;     /* our end of the socket pair: its end of file is the supervisor's death */
     int supervisor_end; /* the other end, to be closed in the guardian */
     int lifeline;       /* -1: none */
+    char *const *last_words; /* see supervisor_options */
     int stop_signal;
     struct span leftover_grace;
     struct span margin; /* from kill_at to the deadline; 0: unknown */

@@ -177,6 +177,7 @@ static pid_t fork_guardian(struct supervisor *s, const struct supervisor_options
         .supervisor = pair[1],
         .supervisor_end = pair[0],
         .lifeline = opt->lifeline,
+        .last_words = opt->last_words,
         .stop_signal = s->stop_signal,
         .leftover_grace = opt->leftover_grace,
         .margin = opt->margin,

@@ -50,6 +50,8 @@ struct supervisor_options {
     char *const *envp;                    /* NULL-terminated, complete */
     const struct signals_origin *signals; /* what the command finds; NULL: as they are now */
     int lifeline;              /* stays the caller's, the guardian has its own; -1: none */
+    char *const *last_words; /* what the guardian executes, with envp, when we are dead and the tree
+                              * is gone: [0] is a path; NULL: nothing */
     int stop_signal;           /* 0: SIGTERM */
     struct span leftover_grace; /* what the command leaves behind has so long to end by itself */
     struct instant stop_at, kill_at; /* the first deadlines; INSTANT_NEVER is allowed */

@@ -9,6 +9,7 @@ the order of the writes.  It is never judged by comparing the times of two logs.
 Counts and times are shortened, so that all scenarios together take a few minutes; TENURE_FULL=1
 runs them at full length.
 """
+import atexit
 import contextlib
 import os
 import pathlib
@@ -17,6 +18,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -25,6 +27,9 @@ from typing import NamedTuple
 import pytest
 
 from conftest import BINARY, LIMIT_S, ROOT, Cli, Running, wait_until
+
+sys.path.insert(0, str(ROOT / "tests/store"))
+import postgres_server  # noqa: E402
 
 TOOLS = pathlib.Path(os.environ.get("TENURE_TOOLS", BINARY.parents[2] / "tests/e2e/tools"))
 FULL = os.environ.get("TENURE_FULL") == "1"
@@ -111,7 +116,75 @@ class SqliteStore:
         return len(list(self.live.iterdir()))
 
 
-STORES = {"sqlite": SqliteStore}
+class PostgresStore:
+    """A schema of its own in a server that all tests of this run share."""
+
+    name = "postgres"
+    embedded = False
+    _server = None
+    _count = 0
+
+    def __init__(self, directory):
+        if not postgres_server.available():
+            pytest.skip("PostgreSQL is not installed")
+        self.server = self.running()
+        PostgresStore._count += 1
+        self.schema = f"field_{PostgresStore._count}"
+        self.url = self.server.url("tenure", f"&schema={self.schema}")
+        subprocess.run([str(BINARY), "store", "init", "--store", self.url], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def running(cls):
+        if not cls._server:
+            directory = tempfile.mkdtemp(prefix="tenure-pg-")
+            os.chmod(directory, 0o755)
+            cls._server = postgres_server.Server(f"{directory}/server")
+            cls._server.start()
+            cls._server.psql("CREATE DATABASE tenure")
+            atexit.register(shutil.rmtree, directory)
+            atexit.register(cls._server.stop, signal.SIGQUIT)
+        return cls._server
+
+    def ask(self, question):
+        """Rows of text; {} is the schema."""
+        answer = self.server.psql(question.format(self.schema), "tenure")
+        return [row.split("|") for row in answer.splitlines()]
+
+    @contextlib.contextmanager
+    def hanging(self):
+        """Requests get no answer: nothing of the server runs."""
+        self.server.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.server.signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def refused(self):
+        """Requests fail at once: there is no server."""
+        self.server.stop()
+        try:
+            yield
+        finally:
+            self.server.start()
+
+    def renewals(self, seconds):
+        """How often each session is renewed in a time: [count]."""
+        before = dict(self.ask("SELECT id, beat FROM {}.session"))
+        pause(seconds)
+        after = dict(self.ask("SELECT id, beat FROM {}.session"))
+        return [int(after[i]) - int(before[i]) for i in after if i in before]
+
+    def sessions(self):
+        """How many sessions the store keeps, dead ones included."""
+        return int(self.ask("SELECT count(*) FROM {}.session")[0][0])
+
+    def damage(self):
+        return []
+
+
+STORES = {"sqlite": SqliteStore, "postgres": PostgresStore}
 
 
 @pytest.fixture(params=list(STORES))

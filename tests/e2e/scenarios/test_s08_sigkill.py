@@ -14,7 +14,8 @@ import time
 import pytest
 
 from conftest import BINARY, LIMIT_S, wait_until
-from field import as_root, engine, full, now, resource, store  # noqa: F401
+from field import (NOTICE_S, SLACK_S, as_root, engine, full, now, resource,  # noqa: F401
+                   store)
 
 
 @pytest.mark.parametrize("round_", range(full(4, 50)))
@@ -74,7 +75,7 @@ def test_a_container_that_is_killed_whole_frees_its_claims_at_once(cli, resource
         h.wait(LIMIT_S)
 
 
-def test_a_killed_waiter_is_passed_over(cli, resource):
+def test_a_killed_waiter_is_passed_over(cli, resource, engine):
     h, _ = cli.hold("job")
     w = cli.start("lock", "--ttl", "10s", "job", "--", *resource.worker("W"))
     cli.wait_for_waiters("job", 1)
@@ -84,7 +85,9 @@ def test_a_killed_waiter_is_passed_over(cli, resource):
     wait_until(lambda: not w.running, "the end of the waiter")
     began = now()
     h.send(signal.SIGTERM)
-    assert resource.wait_for("C").at - began < 1
+    # Nobody stands by a waiter: where the store cannot see its end, its session expires.
+    limit = 1 if engine.embedded else 10 + NOTICE_S + SLACK_S
+    assert resource.wait_for("C").at - began < limit
     assert resource.of("W") == []
 
 

@@ -1,0 +1,105 @@
+"""A PostgreSQL server for tests, started in a directory of its own."""
+import glob
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+LIMIT_S = 60
+
+
+def programs():
+    """Where initdb and postgres are, the newest version first; None without them."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"),
+                   key=lambda p: int(p.split("/")[4].split(".")[0]), reverse=True)
+    found += [os.path.dirname(p) for p in [shutil.which("initdb")] if p]
+    return next((p for p in found if os.path.exists(f"{p}/postgres")), None)
+
+
+class Server:
+    """A server that is started, stopped, and started again.  It does not sync: what the tests
+    check does not hang on it."""
+
+    def __init__(self, directory, settings=(), port=None):
+        self.directory = pathlib.Path(directory)
+        self.data = self.directory / "data"
+        self.log = self.directory / "log"
+        self.settings = list(settings)
+        self.port = port or 5432
+        self.listen = "127.0.0.1" if port else ""
+        self.process = None
+        # It refuses to run as root.
+        self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] \
+            if os.geteuid() == 0 else []
+        self.directory.mkdir(exist_ok=True)
+        self.data.mkdir(mode=0o700)
+        if self.user:
+            shutil.chown(self.directory, "postgres", "postgres")
+            shutil.chown(self.data, "postgres", "postgres")
+        self._run("initdb", "-A", "trust", "-N", "-U", "postgres", "-D", str(self.data),
+                  "--no-locale", "-E", "UTF8")
+
+    def _run(self, program, *arguments):
+        subprocess.run([*self.user, f"{programs()}/{program}", *arguments], check=True,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/")
+
+    def psql(self, text, database="postgres", user="postgres"):
+        """What psql prints for a statement."""
+        done = subprocess.run([f"{programs()}/psql", "-X", "-q", "-A", "-t", "-v",
+                               "ON_ERROR_STOP=1", "-h", str(self.directory), "-p", str(self.port),
+                               "-U", user, "-d", database, "-c", text], check=True, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
+        return done.stdout.strip()
+
+    def start(self, environment=None):
+        settings = ["fsync=off", "full_page_writes=off", "max_connections=200",
+                    f"listen_addresses={self.listen}", f"port={self.port}", *self.settings]
+        command = [*self.user, f"{programs()}/postgres", "-D", str(self.data), "-k",
+                   str(self.directory)]
+        for setting in settings:
+            command += ["-c", setting]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/",
+                                            stdin=subprocess.DEVNULL, start_new_session=True,
+                                            env={**os.environ, **(environment or {})})
+        end = time.monotonic() + LIMIT_S
+        while True:
+            try:
+                self.psql("SELECT 1")
+                return
+            except subprocess.CalledProcessError:
+                if time.monotonic() > end or self.process.poll() is not None:
+                    raise SystemExit(f"the server does not start:\n{self.log.read_text()}")
+                time.sleep(0.05)
+
+    def stop(self, how=signal.SIGINT):
+        """SIGINT ends what runs; SIGQUIT is a crash."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(LIMIT_S)
+        self.process = None
+
+    def signal(self, signo):
+        """To all its processes: the backends lead process groups of their own."""
+        found = [self.process.pid]
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                if int(stat.read_text().rsplit(")", 1)[1].split()[1]) == self.process.pid:
+                    found.append(int(stat.parent.name))
+            except (OSError, IndexError):
+                continue  # it ended meanwhile
+        for pid in found:
+            try:
+                os.kill(pid, signo)
+            except ProcessLookupError:
+                continue
+
+    def url(self, database, more=""):
+        return f"postgres://postgres@/{database}?host={self.directory}&port={self.port}{more}"
+
+
+def available():
+    """Whether a server can be started here."""
+    return bool(programs()) and (os.geteuid() != 0 or bool(shutil.which("setpriv")))
