@@ -11,6 +11,7 @@
 #include "cli/parse.h"
 #include "cli/say.h"
 #include "core/timing.h"
+#include "wire/url.h"
 
 int client_fail(const tenure_error *err)
 {
@@ -82,4 +83,11 @@ int client_watch(tenure *t, client_look *look, void *arg)
             (void)poll(NULL, 0, TIMING_NOTICE_MS); /* nothing waits for us: look again in a while */
     }
     return EXIT_FINE;
+}
+
+const char *client_where(const tenure *t)
+{
+    static char shown[4200]; /* more than a URL may have */
+    url_show(text_of(tenure_where(t)), shown, sizeof shown);
+    return shown;
 }

@@ -11,6 +11,9 @@ struct invocation;
  * 0, or it was said what is wrong and the exit code is returned. */
 int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret);
 
+/* Where the store is, for people and logs: without a password.  Valid until the next call. */
+const char *client_where(const tenure *t);
+
 /* Says the error and returns its exit code. */
 int client_fail(const tenure_error *err);
 

@@ -26,7 +26,7 @@ static int examine_store(const struct invocation *inv, const struct timing *timi
     int code = client_open(inv, &opt, &t);
     if (code != EXIT_FINE)
         return code;
-    printf("Store %s\n", tenure_where(t));
+    printf("Store %s\n", client_where(t));
     if (tenure_examine(t, show_finding, unsafe, &err) < 0)
         code = client_fail(&err);
     tenure_close(t);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "cli/client.h"
 #include "cli/describe.h"
 #include "cli/exit.h"
 #include "cli/output.h"
@@ -21,7 +22,7 @@ static int print_token(struct run *r)
         output_set_text(o, "kind", kind_text(r->kind));
         output_set_token(o, token);
         output_set_text(o, "ticket", tenure_claim_ticket(r->claim));
-        output_set_text(o, "store", tenure_where(r->t));
+        output_set_text(o, "store", client_where(r->t));
         output_json(o, false);
     } else {
         printf("%" PRIu64 "\n", token);

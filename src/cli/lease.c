@@ -39,7 +39,7 @@ static void print_lease(const struct invocation *inv, tenure *t, const char *own
         output_set_token(o, token);
         output_set_text(o, "as", owner);
         output_set_number(o, "ttl_ms", option_number(inv, OPT_TTL, 0));
-        output_set_text(o, "store", tenure_where(t));
+        output_set_text(o, "store", client_where(t));
         output_json(o, false);
     } else {
         printf("%" PRIu64 "\n", token);

@@ -98,7 +98,7 @@ static void show_json(struct status *s, const tenure_name_info *info)
     output_set(o, "holders", tickets_json(info, 0, holders));
     output_set(o, "waiting", tickets_json(info, holders, info->ticket_count));
     output_set_number(o, "age_ms", tenure_now() - s->started_ms);
-    output_set_text(o, "store", tenure_where(s->t));
+    output_set_text(o, "store", client_where(s->t));
     output_json(o, false);
 }
 
@@ -125,7 +125,7 @@ static void print_end(const struct status *s)
     if (s->free > 0)
         printf(" in use, and %zu free (--all shows %s)", s->free, s->free == 1 ? "it" : "them");
     printf(", at most %s old, in %s\n", length(tenure_now() - s->started_ms, age),
-           tenure_where(s->t));
+           client_where(s->t));
 }
 
 int command_status(struct invocation *inv)

@@ -45,7 +45,7 @@ static int check(tenure *t)
         code = tenure_look(t, "", count, &c, &err);
     if (code < 0)
         return client_fail(&err);
-    printf("ok    %s: %zu names, %zu held, %zu waiting\n", tenure_where(t), c.names, c.holders,
+    printf("ok    %s: %zu names, %zu held, %zu waiting\n", client_where(t), c.names, c.holders,
            c.waiting);
     return c.unsafe ? EXIT_UNSAFE : EXIT_FINE;
 }
@@ -85,7 +85,7 @@ static int init(const struct invocation *inv)
     free(url);
     if (code < 0)
         return client_fail(&err);
-    printf("%s\n", tenure_where(t));
+    printf("%s\n", client_where(t));
     tenure_close(t);
     return output_finish(EXIT_FINE);
 }

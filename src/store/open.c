@@ -35,12 +35,14 @@ static const struct engine {
 static int find(const char *text, struct url *ret_url, const struct engine **ret,
                 tenure_error *err)
 {
+    char shown[120];
     enum url_flaw flaw = url_parse(text_of(text), ret_url);
+    url_show(text_of(text), shown, sizeof shown);
     if (flaw == URL_BAD_BYTE) /* not to be printed */
         return fail(err, TENURE_INVALID, "this is no store's URL: %s; " KNOWN,
                     url_flaw_text(flaw));
     if (flaw != URL_FINE)
-        return fail(err, TENURE_INVALID, "\"%.120s\" is no store's URL: %s; " KNOWN, text,
+        return fail(err, TENURE_INVALID, "\"%s\" is no store's URL: %s; " KNOWN, shown,
                     url_flaw_text(flaw));
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
         if (text_equal(ret_url->scheme, text_of(engines[i].scheme))) {
@@ -48,7 +50,7 @@ static int find(const char *text, struct url *ret_url, const struct engine **ret
             return 0;
         }
     }
-    return fail(err, TENURE_INVALID, "\"%.120s\": unknown scheme \"%.*s\"; " KNOWN, text,
+    return fail(err, TENURE_INVALID, "\"%s\": unknown scheme \"%.*s\"; " KNOWN, shown,
                 (int)(ret_url->scheme.len > 40 ? 40 : ret_url->scheme.len), ret_url->scheme.at);
 }
 
@@ -69,7 +71,8 @@ int store_raise(const char *url, uint64_t above, tenure_error *err)
     if (code < 0)
         return code;
     if (!engine->raise)
-        return fail(err, TENURE_INVALID, "%.120s: tokens of this store cannot be raised", url);
+        return fail(err, TENURE_INVALID, "%s: tokens of such a store cannot be raised",
+                    engine->scheme);
     return engine->raise(&parts, above, err);
 }
 

@@ -91,7 +91,8 @@ static void pg_abandon(struct store *store, struct store_op *op)
             if (w->op == op)
                 w->op = NULL;
         }
-        struct instant limit = instant_add(s->line.since, SPAN(s->patience.ms * 9 / 10));
+        struct span patience = link_patience(s, &s->line);
+        struct instant limit = instant_add(s->line.since, SPAN(patience.ms * 9 / 10));
         if (s->line.busy && instant_reached(clock_now(), limit)) {
             link_drop(s, &s->line, TENURE_UNREACHABLE,
                       "the server did not answer within the time allowed");
@@ -117,7 +118,7 @@ static void say_goodbye(struct pg_store *s)
 {
     struct store_session_close op = {.session = s->session};
     int64_t ms = s->patience.ms < CLOSE_MS ? s->patience.ms : CLOSE_MS;
-    s->may_listen = false;
+    s->listen = LISTEN_OFF;
     s->watches = 0;
     s->all = s->echo = false;
     if (s->line.state != LINK_UP)

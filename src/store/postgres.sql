@@ -32,9 +32,10 @@
 --
 -- PLANS.  A table that was small when a plan was made may be large when it is used, so sequential
 -- scans are off.  That makes plans look dear, and dear plans are compiled (jit), for tenths of a
--- second: so that is off, too.  Plans for arrays look better when they are made anew for each, which
--- takes longer than what they do: so they are generic.  In a function a plain expression costs a
--- microsecond, a query ten and more; that is why what looks like a query in apply() is none.
+-- second: so that is off, too.  Plans for arrays look better when they are made anew for each,
+-- which takes longer than what they do: so they are generic.  In a function a plain expression
+-- costs a microsecond, a query ten and more; that is why what looks like a query in apply() is
+-- none.
 --
 -- Nothing depends on the connection: no setting, no named statement, no temporary object, no
 -- advisory lock.  So any pooler may stand in between.
@@ -44,10 +45,22 @@ CREATE SCHEMA @schema@;
 CREATE TABLE @schema@.meta (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     version integer NOT NULL,       -- of this text
-    id uuid NOT NULL DEFAULT gen_random_uuid(),
-    floor bigint NOT NULL DEFAULT 0 -- at least every token of every name that was deleted
+    floor bigint NOT NULL DEFAULT 0, -- at least every token of every name that was deleted
+    home text NOT NULL DEFAULT '',  -- home() when tokens were last known to be the latest
+    timeline text NOT NULL DEFAULT ''
 );
 INSERT INTO @schema@.meta (version) VALUES (1);
+
+-- What no logical copy of this store has, and every physical one: put back by pg_restore, or into
+-- another cluster, it is not the store that it was.
+CREATE FUNCTION @schema@.home() RETURNS text LANGUAGE sql STABLE
+AS $$ SELECT system_identifier || '/' || '@schema@.meta'::regclass::oid FROM pg_control_system() $$;
+
+-- Another one after each recovery from an archive, and after each promotion of a standby.
+CREATE FUNCTION @schema@.timeline() RETURNS text LANGUAGE sql VOLATILE
+AS $$ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) $$;
+
+UPDATE @schema@.meta SET home = @schema@.home(), timeline = @schema@.timeline();
 
 CREATE TABLE @schema@.record (
     key text COLLATE "C" PRIMARY KEY,
@@ -88,17 +101,39 @@ BEGIN
     END IF;
 END $$;
 
--- What a new connection asks first: schema version, clock, floor, last token, changes.
+-- Refuses to serve a logical copy.  A promoted standby or a recovered archive may lack the last
+-- grants: there tokens go on above all that can have been given out since.
+CREATE FUNCTION @schema@.settle_in() RETURNS void LANGUAGE plpgsql
+AS $$
+DECLARE m @schema@.meta; now_on text := @schema@.timeline(); lifted bigint;
+BEGIN
+    SELECT * INTO m FROM @schema@.meta;
+    IF m.home <> @schema@.home() THEN
+        RAISE EXCEPTION 'the store was put back from a copy, or is one' USING ERRCODE = 'TN001';
+    ELSIF m.timeline <> now_on THEN
+        SELECT * INTO m FROM @schema@.meta FOR UPDATE;
+        IF m.timeline <> now_on THEN
+            SELECT s.last_value + 4294967296 INTO lifted FROM @schema@.token s;
+            PERFORM setval('@schema@.token', lifted);
+            UPDATE @schema@.meta SET floor = lifted, timeline = now_on;
+        END IF;
+    END IF;
+END $$;
+
+-- What a new connection asks first: schema version, clock, floor, last token, changes, and which
+-- process of the server answers: another one than said so at the beginning means a pooler.
 CREATE FUNCTION @schema@.hello(high bigint, OUT version integer, OUT now bigint, OUT floor bigint,
-                               OUT last bigint, OUT changes bigint)
+                               OUT last bigint, OUT changes bigint, OUT backend integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     PERFORM @schema@.refuse_past(high);
+    PERFORM @schema@.settle_in();
     SELECT m.version, m.floor INTO hello.version, hello.floor FROM @schema@.meta m;
     SELECT s.last_value INTO hello.last FROM @schema@.token s;
     SELECT s.last_value INTO hello.changes FROM @schema@.change s;
     now := @schema@.clock();
+    backend := pg_backend_pid();
 END $$;
 
 -- What it is about, by kind:
@@ -137,8 +172,8 @@ END $$;
 -- Locks what a call relies on of sessions, declares who is to be declared, and returns the
 -- positions in `ids` that are not as expected.  Modes: 0 it lives, 1 declare it dead, 2 it was only
 -- asked for, 3 it lives and was not renewed since (it is to be told to stop), 4 it lives, and is
--- neither the one that asks nor one that is granted something.  Those of mode 4 are not locked: when
--- one of them ends before the commit, the next decision sees it.
+-- neither the one that asks nor one that is granted something.  Those of mode 4 are not locked:
+-- when one of them ends before the commit, the next decision sees it.
 CREATE FUNCTION @schema@.rely(ids bigint[], modes integer[], beats bigint[], notices bigint[],
                               writes boolean) RETURNS bigint[]
 LANGUAGE plpgsql
@@ -430,7 +465,7 @@ BEGIN
     session := nextval('@schema@.token');
     expires := now + ttl;
     INSERT INTO @schema@.session (id, ttl_ms, expires) VALUES (session, ttl, session_open.expires);
-    IF session % 64 = 0 THEN
+    IF random() < 0.05 THEN
         UPDATE @schema@.session s SET suspected = session_open.now FROM (
             SELECT x.id FROM @schema@.session x
                 WHERE x.suspected IS NULL AND x.expires <= session_open.now
@@ -508,9 +543,15 @@ CREATE FUNCTION @schema@.raise_tokens(above bigint) RETURNS bigint LANGUAGE plpg
 AS $$
 DECLARE lifted bigint;
 BEGIN
-    SELECT greatest(s.last_value, above) + 1 INTO lifted FROM @schema@.token s;
+    SELECT s.last_value INTO lifted FROM @schema@.token s;
+    IF above < lifted THEN
+        RAISE EXCEPTION 'the store itself has given out token %', lifted
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    lifted := above + 1;
     PERFORM setval('@schema@.token', lifted);
-    UPDATE @schema@.meta m SET floor = greatest(m.floor, lifted);
+    UPDATE @schema@.meta m SET floor = greatest(m.floor, lifted), home = @schema@.home(),
+        timeline = @schema@.timeline();
     DELETE FROM @schema@.session;
     RETURN lifted;
 END $$;

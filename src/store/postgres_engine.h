@@ -35,7 +35,8 @@
 #define PG_BATCH_MAX 64    /* decisions in one commit */
 #define PG_TOKENS_MAX 128  /* drawn ahead */
 #define PG_RINGS_MAX 2048  /* bells to be rung; more are lost, and made up for by looking */
-#define PG_CONNECT_MS 1000 /* a connection may take so long even when patience is shorter */
+#define PG_CONNECT_MS 1000 /* even when patience is shorter: for a connection, and for the first
+                            * request of its kind on it, when the server makes its plans */
 #define PG_HOLD_AFTER 2    /* losses, before a record is waited for */
 #define PG_POLL_MS 250     /* between looks when no bell can be heard */
 
@@ -52,6 +53,7 @@ struct link {
     struct instant retry; /* not to be tried before */
     unsigned failures;    /* in a row */
     bool busy;            /* a request is in flight */
+    unsigned warm;        /* 1 << request for those that it has answered before */
     PGresult *result;     /* of the answer that is coming in */
     tenure_error trouble; /* why the last attempt failed; code 0: it did not */
 };
@@ -172,7 +174,8 @@ struct pg_store {
     struct store store;
     char *url, *conninfo, *end_channel;
     char schema[PG_SCHEMA_BYTES];
-    bool may_listen;
+    enum { LISTEN_WHERE_HEARD, LISTEN_ON, LISTEN_OFF } listen;
+    bool pooled; /* another process of the server answers than was connected to */
     bool forked;
     struct span patience;
     int epoll;
@@ -236,6 +239,9 @@ void link_close(struct pg_store *s, struct link *l);
 
 /* Sends one statement with the parameters of s->params; or the connection is dropped. */
 void link_send(struct pg_store *s, struct link *l, const char *statement);
+
+/* How long what is in flight may take; then the connection is let go for a fresh one. */
+struct span link_patience(const struct pg_store *s, const struct link *l);
 
 /* When it wants to be looked at. */
 struct instant link_due(const struct pg_store *s, const struct link *l);

@@ -21,7 +21,8 @@ enum error_kind pg_error(const struct pg_store *s, const PGresult *r, tenure_err
     if (code == TENURE_FOREIGN)
         fail(err, code, SCHEMA_MISSING, s->schema);
     else if (code == TENURE_WENT_BACK)
-        fail(err, code, "%s; stop what uses it, then `tenure store check --raise-to %llu`", text,
+        fail(err, code, "%s; stop what uses it, then `tenure store check --raise-to` the highest "
+                        "token that a guard or a log has seen (here: %llu)", text,
              (unsigned long long)s->high);
     else
         fail(err, code, "PostgreSQL: %s%s%s%s", text[0] ? text : "the connection was lost",

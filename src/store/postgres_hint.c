@@ -1,9 +1,9 @@
 /* store/postgres_hint.c - bells, and what is done where none can be heard.
  *
  * The ear is a connection of its own that listens on a channel of our session and on one about
- * ended sessions.  It is believed in when it has heard a bell that we rang ourselves: a pooler in
- * between may swallow them.  Until then, and behind such a pooler, we look four times a second
- * whether anything has changed; with a proven ear once a second, as a safety net. */
+ * ended sessions.  It is believed in when it has heard a bell that we rang ourselves.  Until then,
+ * and behind a pooler, we look four times a second whether anything has changed; with a proven ear
+ * once a second, as a safety net. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,11 +113,12 @@ static void take_notifications(struct pg_store *s)
     PGnotify *n;
     while ((n = pq.PQnotifies(s->ear.conn)) != NULL) {
         uint64_t number = (uint64_t)strtoll(n->extra, NULL, 10);
-        s->ear_proven = true;
         if (strcmp(n->relname, s->end_channel) == 0)
-            hint_ended(s, strtoull(n->extra, NULL, 10));
+            hint_ended(s, number);
         else if (number != 0)
             hint(s, number);
+        else
+            s->ear_proven = true;
         pq.PQfreemem(n);
     }
 }
@@ -161,10 +162,17 @@ static void ask_ear(struct pg_store *s)
     }
 }
 
+/* Behind a pooler bells are not heard, and to listen would leave its mark on a connection that
+ * somebody else uses next. */
+static bool may_listen(const struct pg_store *s)
+{
+    return s->listen == LISTEN_ON || (s->listen == LISTEN_WHERE_HEARD && !s->pooled);
+}
+
 /* Who waits needs it at once; who only holds, to hear that it is asked to stop, when it stays. */
 static struct instant ear_since(const struct pg_store *s)
 {
-    if (!s->may_listen || s->session == 0)
+    if (!may_listen(s) || !s->greeted || s->session == 0)
         return INSTANT_NEVER;
     return s->waits ? s->session_since : instant_add(s->session_since, SPAN(EAR_AFTER_MS));
 }
@@ -179,7 +187,7 @@ void ear_step(struct pg_store *s)
 {
     struct link *l = &s->ear;
     if (!instant_reached(clock_now(), ear_since(s))) {
-        if (l->state != LINK_DOWN && !s->may_listen)
+        if (l->state != LINK_DOWN && !may_listen(s))
             link_close(s, l);
         return;
     }

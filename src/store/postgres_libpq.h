@@ -10,7 +10,8 @@
 
 /* X(name): every call that we use. */
 #define PQ_CALLS(X)                                                                                \
-    X(PQclear) X(PQcmdStatus) X(PQconnectPoll) X(PQconnectStartParams) X(PQconnectdbParams)        \
+    X(PQbackendPID) X(PQclear) X(PQcmdStatus) X(PQconnectPoll) X(PQconnectStartParams)             \
+    X(PQconnectdbParams)                                                                           \
     X(PQconninfoFree) X(PQconninfoParse) X(PQconsumeInput) X(PQerrorMessage) X(PQexec)             \
     X(PQfinish) X(PQflush) X(PQfreemem) X(PQgetResult) X(PQgetisnull) X(PQgetlength)               \
     X(PQgetvalue) X(PQhost) X(PQisBusy) X(PQnotifies) X(PQntuples) X(PQresultErrorField)           \

@@ -32,13 +32,16 @@ static void watch_socket(struct pg_store *s, struct link *l, uint32_t events)
     l->events = events;
 }
 
-static int64_t pause_ms(const struct link *l)
+/* Never so long that an operation could wait for all its time without an attempt. */
+static int64_t pause_ms(const struct pg_store *s, const struct link *l)
 {
     uint32_t dice = 0;
     unsigned n = l->failures > 8 ? 8 : l->failures;
     int64_t most = (int64_t)PAUSE_FIRST_MS << n;
     if (most > PAUSE_MAX_MS)
         most = PAUSE_MAX_MS;
+    if (most > s->patience.ms / 2)
+        most = s->patience.ms / 2;
     if (getrandom(&dice, sizeof dice, GRND_NONBLOCK) != (ssize_t)sizeof dice)
         dice = UINT32_MAX / 2;
     return most / 2 + (int64_t)(dice % (uint32_t)(most / 2 + 1));
@@ -71,7 +74,7 @@ void link_drop(struct pg_store *s, struct link *l, int code, const char *why)
     l->trouble.code = code;
     if (why != l->trouble.text)
         snprintf(l->trouble.text, sizeof l->trouble.text, "%s", why);
-    l->retry = instant_add(clock_now(), SPAN(pause_ms(l)));
+    l->retry = instant_add(clock_now(), SPAN(pause_ms(s, l)));
     l->failures++;
     link_close(s, l);
     if (l == &s->line) {
@@ -83,9 +86,10 @@ void link_drop(struct pg_store *s, struct link *l, int code, const char *why)
     }
 }
 
-static struct span connect_limit(const struct pg_store *s)
+struct span link_patience(const struct pg_store *s, const struct link *l)
 {
-    return SPAN(s->patience.ms > PG_CONNECT_MS ? s->patience.ms : PG_CONNECT_MS);
+    bool warm = l == &s->line && l->state == LINK_UP && (l->warm & 1u << s->request) != 0;
+    return SPAN(warm || s->patience.ms > PG_CONNECT_MS ? s->patience.ms : PG_CONNECT_MS);
 }
 
 /* Who vanished without a word is found out in seconds, not in the hours of the system's defaults;
@@ -102,6 +106,7 @@ void link_start(struct pg_store *s, struct link *l)
     l->conn = pq.PQconnectStartParams(keys, values, 1);
     l->since = clock_now();
     l->state = LINK_CONNECTS;
+    l->warm = 0;
     if (!l->conn || pq.PQstatus(l->conn) == CONNECTION_BAD) {
         tenure_error err;
         postgres_connect_error(l->conn, &err);
@@ -115,7 +120,7 @@ void link_start(struct pg_store *s, struct link *l)
 static void connect_step(struct pg_store *s, struct link *l)
 {
     tenure_error err;
-    struct instant limit = instant_add(l->since, connect_limit(s));
+    struct instant limit = instant_add(l->since, link_patience(s, l));
     switch (pq.PQconnectPoll(l->conn)) {
     case PGRES_POLLING_READING:
         watch_socket(s, l, EPOLLIN);
@@ -219,7 +224,7 @@ void link_step(struct pg_store *s, struct link *l)
     if (l == &s->line && l->state == LINK_UP)
         take_answer(s);
     if (l->state == LINK_UP && l->busy &&
-        instant_reached(clock_now(), instant_add(l->since, s->patience)))
+        instant_reached(clock_now(), instant_add(l->since, link_patience(s, l))))
         link_drop(s, l, TENURE_UNREACHABLE, "the server did not answer within the time allowed");
 }
 
@@ -229,9 +234,9 @@ struct instant link_due(const struct pg_store *s, const struct link *l)
     case LINK_DOWN:
         return l->retry;
     case LINK_CONNECTS:
-        return instant_add(l->since, connect_limit(s));
+        return instant_add(l->since, link_patience(s, l));
     case LINK_UP:
-        return l->busy ? instant_add(l->since, s->patience) : INSTANT_NEVER;
+        return l->busy ? instant_add(l->since, link_patience(s, l)) : INSTANT_NEVER;
     }
     return INSTANT_NEVER;
 }

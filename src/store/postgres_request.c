@@ -187,6 +187,7 @@ static void greeted(struct pg_store *s, const PGresult *r)
         s->changes = answer_u64(r, 0, 4);
         s->hints.all = true; /* what was missed while there was no connection */
     }
+    s->pooled = answer_i32(r, 0, 5) != pq.PQbackendPID(s->line.conn);
     s->greeted = true;
     s->line.failures = 0;
     s->line.trouble.code = 0;
@@ -229,6 +230,7 @@ void request_answered(struct pg_store *s, PGresult *r)
     s->request = REQUEST_NONE;
     s->flight = NULL;
     s->line.busy = false;
+    s->line.warm |= 1u << request;
     if (pq.PQresultStatus(r) != PGRES_TUPLES_OK && pq.PQresultStatus(r) != PGRES_COMMAND_OK) {
         s->holding = false;
         refused(s, flight, r);

@@ -41,8 +41,8 @@ static int take_option(struct pg_store *s, struct text key, struct text value, c
     if (text_equal(key, text_of("schema")))
         return take_schema(s, value, err);
     if (text_equal(key, text_of("listen"))) {
-        s->may_listen = text_equal(value, text_of("on"));
-        if (!s->may_listen && !text_equal(value, text_of("off")))
+        s->listen = text_equal(value, text_of("on")) ? LISTEN_ON : LISTEN_OFF;
+        if (s->listen == LISTEN_OFF && !text_equal(value, text_of("off")))
             return fail(err, TENURE_INVALID, "listen=%.*s: it is on or off",
                         (int)(value.len > 60 ? 60 : value.len), value.len ? value.at : "");
         return 0;
@@ -64,9 +64,11 @@ static int check_conninfo(const struct pg_store *s, tenure_error *err)
     char *why = NULL;
     PQconninfoOption *parsed = pq.PQconninfoParse(s->conninfo, &why);
     if (!parsed) {
-        int n = (int)strcspn(why ? why : "out of memory", "\n");
-        fail(err, TENURE_INVALID, "not a PostgreSQL URL: %.*s", n > 200 ? 200 : n,
-             why ? why : "out of memory");
+        char shown[200];
+        url_show(text_of(s->url), shown, sizeof shown);
+        if (!strstr(shown, "***")) /* what libpq says may quote a password */
+            snprintf(shown, sizeof shown, "%s", why ? why : "out of memory");
+        fail(err, TENURE_INVALID, "not a PostgreSQL URL: %.*s", (int)strcspn(shown, "\n"), shown);
         pq.PQfreemem(why);
         return TENURE_INVALID;
     }
@@ -79,7 +81,6 @@ int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err)
     struct text query = url->query, key, value;
     char *rest = calloc(1, 2 * query.len + 8); /* an option that has no "=" gets one */
     int code = rest ? pq_load(err) : fail(err, TENURE_NO_MEMORY, "out of memory");
-    s->may_listen = true;
     memcpy(s->schema, "tenure", sizeof "tenure");
     if (code == 0 && (url->body.len < 2 || memcmp(url->body.at, "//", 2) != 0))
         code = fail(err, TENURE_INVALID, "write postgres://USER@HOST:PORT/DATABASE");

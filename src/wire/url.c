@@ -75,3 +75,65 @@ bool url_option_next(struct text *query, struct text *ret_key, struct text *ret_
     *ret_value = option;
     return true;
 }
+
+/* ---- showing -------------------------------------------------------------------------------- */
+
+struct shown {
+    char *at;
+    size_t len, cap;
+};
+
+static void show(struct shown *s, struct text t)
+{
+    for (size_t i = 0; i < t.len && s->len + 1 < s->cap; i++)
+        s->at[s->len++] = t.at[i];
+}
+
+/* The body; a password lies between the first ":" of "//USER:PASSWORD@" and the last "@". */
+static void show_body(struct shown *s, struct text body)
+{
+    struct text user = body, host = body;
+    const char *at = NULL, *colon = NULL;
+    bool has_host = body.len > 2 && memcmp(body.at, "//", 2) == 0;
+    for (size_t i = 0; has_host && i < body.len; i++)
+        at = body.at[i] == '@' ? body.at + i : at;
+    if (at)
+        colon = memchr(body.at, ':', (size_t)(at - body.at));
+    if (!colon) {
+        show(s, body);
+        return;
+    }
+    user.len = (size_t)(colon + 1 - body.at);
+    host = (struct text){at, body.len - (size_t)(at - body.at)};
+    show(s, user);
+    show(s, text_of("***"));
+    show(s, host);
+}
+
+static bool is_secret(struct text key)
+{
+    static const char word[] = "password";
+    size_t n = sizeof word - 1;
+    return key.len >= n && memcmp(key.at + key.len - n, word, n) == 0;
+}
+
+void url_show(struct text whole, char *ret, size_t cap)
+{
+    struct shown s = {ret, 0, cap};
+    struct url url;
+    struct text key, value;
+    if (url_parse(whole, &url) != URL_FINE || text_equal(url.scheme, text_of("sqlite"))) {
+        show(&s, whole); /* a path is no secret */
+    } else {
+        show(&s, url.scheme);
+        show(&s, text_of(":"));
+        show_body(&s, url.body);
+        for (const char *mark = "?"; url_option_next(&url.query, &key, &value); mark = "&") {
+            show(&s, text_of(mark));
+            show(&s, key);
+            show(&s, text_of("="));
+            show(&s, is_secret(key) ? text_of("***") : value);
+        }
+    }
+    ret[s.len] = '\0';
+}

@@ -33,4 +33,8 @@ const char *url_flaw_text(enum url_flaw flaw);
  * value is empty. */
 bool url_option_next(struct text *query, struct text *ret_key, struct text *ret_value);
 
+/* What may be shown of a URL: "***" in the place of a password, be it in front of an "@" or the
+ * value of an option whose name ends so.  Cut off where `cap` bytes with the NUL are too few. */
+void url_show(struct text url, char *ret, size_t cap);
+
 #endif

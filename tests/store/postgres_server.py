@@ -8,6 +8,7 @@ import subprocess
 import time
 
 LIMIT_S = 60
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 
 
 def programs():
@@ -96,10 +97,48 @@ class Server:
             except ProcessLookupError:
                 continue
 
-    def url(self, database, more=""):
-        return f"postgres://postgres@/{database}?host={self.directory}&port={self.port}{more}"
+    def url(self, database, more="", port=None):
+        port = port or self.port
+        return f"postgres://postgres@/{database}?host={self.directory}&port={port}{more}"
 
 
-def available():
+class Pooler:
+    """A PgBouncer in transaction mode in front of a server."""
+
+    def __init__(self, server, database):
+        self.server = server
+        self.port = 6432
+        ini = server.directory / "pgbouncer.ini"
+        ini.write_text(f"""[databases]
+{database} = host={server.directory} port={server.port} dbname={database} user=postgres
+[pgbouncer]
+pool_mode = transaction
+listen_addr =
+listen_port = {self.port}
+unix_socket_dir = {server.directory}
+auth_type = any
+max_client_conn = 500
+default_pool_size = 8
+""")
+        ini.chmod(0o644)
+        with open(server.directory / "pgbouncer.log", "wb") as log:
+            self.process = subprocess.Popen([*server.user, shutil.which("pgbouncer", path=PATH),
+                                             "-q", str(ini)], stdin=subprocess.DEVNULL, cwd="/",
+                                            stdout=log, stderr=log)
+        socket = server.directory / f".s.PGSQL.{self.port}"
+        end = time.monotonic() + LIMIT_S
+        while not socket.exists():
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise SystemExit("the pooler does not start; see " + str(ini.with_suffix(".log")))
+            time.sleep(0.02)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait(LIMIT_S)
+
+
+def available(pooler=False):
     """Whether a server can be started here."""
+    if pooler and not shutil.which("pgbouncer", path=PATH):
+        return False
     return bool(programs()) and (os.geteuid() != 0 or bool(shutil.which("setpriv")))

@@ -183,6 +183,9 @@ class PostgresStore:
     def damage(self):
         return []
 
+    def files(self):
+        return 0
+
 
 STORES = {"sqlite": SqliteStore, "postgres": PostgresStore}
 

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, DENIED, LIMIT_S, REFUSED, UNREACHABLE
+from conftest import BINARY, DENIED, LIMIT_S, REFUSED, UNREACHABLE, wait_until
 from field import as_root, engine, library, resource, store  # noqa: F401
 
 
@@ -134,10 +134,11 @@ def test_the_library_tells_the_five_apart(cli, library, engine, leader):
     assert (code, "held by" in text) == (-1, True), text
     with engine.hanging():
         code, text = program.do("acquire", "other", 0)
-        assert code in (-41, -30), text  # busy, or unsure: never "held by another"
+        # Busy, unreachable, or unsure: never "held by another".
+        assert code in (-41, -40, -30), text
     with engine.refused():
         code, text = program.do("acquire", "other", 0)
         assert code in (-40, -50, -55), text
-    assert program.do("acquire", "other", 0)[0] == 0
+    wait_until(lambda: program.do("acquire", "other", 0)[0] == 0, "a grant")  # after connecting
     assert cli.run("lock", "-n", "other", "--", "true").code == REFUSED
     assert holder.running

@@ -5,6 +5,8 @@ leaked leases.
 
 P9: standing by costs nothing; a session costs one renewal per interval, however much it holds.
 """
+import pytest
+
 from conftest import wait_until
 from field import SLACK_S, engine, full, pause, resource, store  # noqa: F401
 
@@ -65,6 +67,7 @@ def test_reconnecting_leaves_nothing_behind(cli, engine):
     assert engine.files() <= files + 1
 
 
+@pytest.mark.embedded  # elsewhere sessions are dead after their TTL, and tidied up after a day
 def test_crashing_again_and_again_leaves_nothing_in_the_end(cli, engine):
     for _ in range(full(30, 300)):
         holder, _ = cli.hold("job")

@@ -1,0 +1,262 @@
+"""A store in PostgreSQL: what an operator does with it, and what a server does to it."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from conftest import BINARY, DENIED, LOST, REFUSED, ROOT, UNREACHABLE, USAGE, Cli, wait_until
+
+sys.path.insert(0, str(ROOT / "tests/store"))
+import postgres_server  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not postgres_server.available(), reason="needs PostgreSQL")
+
+RIGHTS = re.compile(r"GRANT [^;]*;")  # as docs/stores.md gives them
+
+
+@pytest.fixture(scope="module")
+def server():
+    with tempfile.TemporaryDirectory(prefix="tenure-pg-") as directory:
+        os.chmod(directory, 0o755)
+        made = postgres_server.Server(f"{directory}/server")
+        made.start()
+        made.psql("CREATE DATABASE tenure")
+        made.psql("CREATE ROLE app LOGIN")
+        yield made
+        made.stop(signal.SIGQUIT)
+
+
+_schemas = iter(range(1, 1000))
+
+
+@pytest.fixture
+def schema():
+    return f"e2e_{next(_schemas)}"
+
+
+@pytest.fixture
+def store(server, schema):
+    url = server.url("tenure", f"&schema={schema}")
+    done = subprocess.run([str(BINARY), "store", "init", "--store", url], capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == url
+    return url
+
+
+def ask(server, question):
+    return server.psql(question, "tenure")
+
+
+def holds(cli, ttl="6s"):
+    """A command that says so each time that it reads a line, while it holds."""
+    process = cli.start("lock", "--ttl", ttl, "job", "--", "sh", "-c",
+                        "echo $TENURE_TOKEN; exec sleep 1000")
+    return process, int(process.out.wait_for(str.isdigit))
+
+
+def beats(server, schema):
+    return int(ask(server, f"SELECT max(beat) FROM {schema}.session") or 0)
+
+
+def renewed(server, schema, times=2):
+    """Waits for renewals that come after now."""
+    until = beats(server, schema) + times
+    wait_until(lambda: beats(server, schema) >= until, f"{times} renewals")
+
+
+# ---- the schema ----------------------------------------------------------------------------------
+
+
+def test_without_init_there_is_no_store_and_nothing_is_made(cli, server):
+    cli.env["TENURE_STORE"] = server.url("tenure", "&schema=nowhere")
+    done = cli.run("lock", "job", "--", "true")
+    assert done.code != 0 and "tenure store init" in done.err
+    assert ask(server, "SELECT count(*) FROM pg_namespace WHERE nspname = 'nowhere'") == "0"
+
+
+def test_init_a_second_time_changes_nothing(cli):
+    token = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out
+    assert cli.run("store", "init").code == 0
+    assert int(cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out) > int(token)
+
+
+def test_a_schema_of_another_version_is_refused(cli, server, schema):
+    ask(server, f"UPDATE {schema}.meta SET version = 99")
+    for command in ("lock", "job", "--", "true"), ("store", "init"):
+        done = cli.run(*command)
+        assert done.code not in (0, REFUSED) and "version 99" in done.err
+
+
+def test_a_role_with_the_documented_rights_can_use_it_and_nothing_else(cli, server, schema):
+    page = (ROOT / "docs/stores.md").read_text()
+    grants = [g.replace("tenure.", f"{schema}.").replace("SCHEMA tenure", f"SCHEMA {schema}")
+              for g in RIGHTS.findall(page)]
+    assert len(grants) == 2
+    cli.env["TENURE_STORE"] = cli.store.replace("postgres@", "app@")
+    done = cli.run("lock", "job", "--", "true")
+    assert done.code == DENIED and "permission denied" in done.err
+    for grant in grants:
+        ask(server, grant)
+    assert cli.run("lock", "job", "--", "true").code == 0
+    assert cli.run("lease", "take", "l", "--ttl", "1m").code == 0
+    assert cli.status()["job"]["holders"] == []
+    assert cli.run("history", "job").code == 0
+    for table in "record", "session", "meta", "token":
+        with pytest.raises(subprocess.CalledProcessError):
+            server.psql(f"SELECT * FROM {schema}.{table}", "tenure", "app")
+    with pytest.raises(subprocess.CalledProcessError):
+        server.psql(f"SELECT {schema}.raise_tokens(10)", "tenure", "app")
+
+
+# ---- URLs ----------------------------------------------------------------------------------------
+
+
+def test_a_password_is_shown_nowhere_and_reaches_the_command(cli):
+    cli.env["TENURE_STORE"] = cli.store.replace("postgres@", "postgres:s3cr3t@")
+    done = cli.run("lock", "-v", "job", "--", "sh", "-c", "env | grep ^TENURE_STORE")
+    assert done.code == 0 and "s3cr3t" in done.out and "s3cr3t" not in done.err
+    for command in ["status"], ["status", "--json"], ["doctor"], ["store", "check"], \
+            ["store", "init"], ["lease", "take", "l", "--json"]:
+        done = cli.run(*command)
+        assert "s3cr3t" not in done.out + done.err, command
+    cli.env["TENURE_STORE"] = "postgres://a:s3cr3t@h:nonsense/db"
+    done = cli.run("status")
+    assert done.code == USAGE or done.code != 0
+    assert "s3cr3t" not in done.out + done.err
+
+
+# ---- connections ---------------------------------------------------------------------------------
+
+
+def test_the_end_of_its_connections_costs_a_holder_nothing(cli, server, schema):
+    holder, token = holds(cli)
+    waiter = cli.start("lock", "job", "--", "true")
+    cli.wait_for_waiters("job", 1)
+    for _ in range(3):
+        ask(server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                    "application_name = 'tenure'")
+        renewed(server, schema)
+    assert holder.running and cli.holders("job")[0]["token"] == token
+    holder.send(signal.SIGTERM)
+    assert waiter.wait() == 0
+
+
+def test_a_server_that_is_started_anew_finds_its_holder(cli, server, schema):
+    holder, token = holds(cli)
+    for how in signal.SIGINT, signal.SIGQUIT:
+        server.stop(how)
+        server.start()
+        renewed(server, schema)
+        assert holder.running and cli.holders("job")[0]["token"] == token
+    holder.send(signal.SIGTERM)
+    holder.wait()
+    assert cli.run("lock", "-n", "job", "--", "true").code == 0
+
+
+def test_connections_that_are_closed_when_idle_cost_nothing(cli, server, schema):
+    for setting in "idle_session_timeout = '200ms'", "statement_timeout = '1s'", \
+            "idle_in_transaction_session_timeout = '200ms'":
+        server.psql(f"ALTER DATABASE tenure SET {setting}")
+    try:
+        holder, token = holds(cli)
+        waiter = cli.start("lock", "job", "--", "true")
+        cli.wait_for_waiters("job", 1)
+        renewed(server, schema, 3)
+        assert holder.running and cli.holders("job")[0]["token"] == token
+        assert holder.err.lines == []
+        holder.send(signal.SIGTERM)
+        assert waiter.wait() == 0
+    finally:
+        server.psql("ALTER DATABASE tenure RESET ALL")
+
+
+# ---- processes -----------------------------------------------------------------------------------
+
+
+def test_a_killed_supervisor_is_followed_long_before_its_ttl(cli):
+    holder, _ = holds(cli, "60s")
+    waiter = cli.start("lock", "job", "--", "true")
+    cli.wait_for_waiters("job", 1)
+    holder.send(signal.SIGKILL)
+    assert waiter.wait(20) == 0
+
+
+def test_sessions_that_died_a_day_ago_are_tidied_up(cli, server, schema):
+    holder, _ = holds(cli)
+    holder.send(signal.SIGTERM)
+    holder.wait()
+    ask(server, f"INSERT INTO {schema}.session (id, ttl_ms, expires, suspected) "
+                f"SELECT g, 1000, 1, 1 FROM generate_series(1000001, 1000100) g")
+    for _ in range(300):  # one in twenty tidies up
+        cli.run("lock", "job", "--", "true")
+        if ask(server, f"SELECT count(*) FROM {schema}.session WHERE id > 1000000") == "0":
+            return
+    raise AssertionError("they are still there")
+
+
+# ---- what others do to it ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", ["record", "session"])
+def test_what_is_deleted_behind_our_back_is_lost_and_tokens_go_on(cli, server, schema, table):
+    holder, token = holds(cli, "2s")
+    ask(server, f"DELETE FROM {schema}.{table}")
+    assert holder.wait() == LOST
+    later = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    assert later.code == 0 and int(later.out) > token
+
+
+def test_a_store_put_back_is_refused_until_its_tokens_are_raised(cli, server, schema):
+    copy = subprocess.run([f"{postgres_server.programs()}/pg_dump", "-h", str(server.directory),
+                           "-p", str(server.port), "-U", "postgres", "--inserts", "-n", schema,
+                           "tenure"], capture_output=True, text=True, check=True).stdout
+    token = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out.strip()
+    ask(server, f"DROP SCHEMA {schema} CASCADE")
+    ask(server, "\n".join(line for line in copy.splitlines() if line[:1] != "\\"))  # not psql's
+    done = cli.run("lock", "job", "--", "true")
+    assert done.code not in (0, REFUSED) and "put back from a copy" in done.err
+    assert "--raise-to" in done.err
+    assert cli.run("store", "check", "--raise-to", token).code == 0
+    later = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    assert later.code == 0 and int(later.out) > int(token)
+
+
+def test_who_remembers_a_later_token_refuses_a_store_that_went_back(cli, server, schema):
+    holder, token = holds(cli, "2s")
+    ask(server, f"SELECT setval('{schema}.token', 1)")
+    assert holder.wait() == LOST
+    wait_until(lambda: "went back in time" in "\n".join(holder.err.lines), "the reason")
+
+
+def test_after_a_promotion_tokens_are_ahead_of_all_that_may_be_lost(cli, server, schema):
+    token = int(cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out)
+    ask(server, f"UPDATE {schema}.meta SET timeline = '00000000'")  # as it was before one
+    later = int(cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out)
+    assert later > token + 2 ** 32
+    assert int(cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out) < later + 1000
+
+
+# ---- doctor --------------------------------------------------------------------------------------
+
+
+def test_doctor_names_what_is_unsafe(cli, server):
+    done = cli.run("doctor")
+    assert re.search(r"warn +fsync is off", done.out)
+    assert re.search(r"ok +synchronous_commit is on", done.out)
+    assert re.search(r"ok +PostgreSQL 1\d", done.out)
+    server.psql("ALTER DATABASE tenure SET synchronous_commit = off")
+    try:
+        assert re.search(r"warn +synchronous_commit is off", cli.run("doctor").out)
+    finally:
+        server.psql("ALTER DATABASE tenure RESET ALL")
+
+
+def test_an_unreachable_server_is_82(cli, server):
+    cli.env["TENURE_STORE"] = server.url("tenure", "", port=1)
+    done = cli.run("lock", "-n", "job", "--", "true")
+    assert done.code == UNREACHABLE and done.out == ""
