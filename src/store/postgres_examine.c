@@ -64,6 +64,27 @@ static void examine_rest(const struct pg_store *s, const PGresult *r, finding_fn
     fn(arg, true, text);
 }
 
+/* What a role lacks that may be let in, and what stands in between. */
+static void examine_way(const struct pg_store *s, finding_fn *fn, void *arg)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             "SELECT count(*)::text, current_user::text FROM pg_proc p JOIN pg_namespace n ON "
+             "n.oid = p.pronamespace WHERE n.nspname = '%s' AND proname IN ('hello', 'apply', "
+             "'apply_together', 'hold', 'scan', 'session_open', 'session_renew', 'session_close', "
+             "'ring', 'poll') AND NOT has_function_privilege(p.oid, 'EXECUTE')", s->schema);
+    PGresult *r = pq.PQexec(s->line.conn, text);
+    if (pq.PQresultStatus(r) == PGRES_TUPLES_OK && strcmp(field(r, 0), "0") != 0) {
+        snprintf(text, sizeof text, "%s may not execute %s of the store's functions: see the GRANT "
+                                    "in docs/stores.md", field(r, 1), field(r, 0));
+        fn(arg, false, text);
+    }
+    pq.PQclear(r);
+    if (s->pooled)
+        fn(arg, true, "a pooler stands in between: bells are not heard through it, so waiters look "
+                      "four times a second");
+}
+
 /* Waits, which only this call may, for at most `patience`. */
 void pg_examine(struct store *store, void (*fn)(void *arg, bool fine, const char *text), void *arg)
 {
@@ -78,6 +99,7 @@ void pg_examine(struct store *store, void (*fn)(void *arg, bool fine, const char
     if (pq.PQresultStatus(r) == PGRES_TUPLES_OK && pq.PQntuples(r) == 1) {
         examine_durability(r, fn, arg);
         examine_rest(s, r, fn, arg);
+        examine_way(s, fn, arg);
     } else {
         tenure_error err;
         pg_error(s, r, &err);
