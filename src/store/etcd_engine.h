@@ -345,7 +345,8 @@ uint64_t etcd_floor_at(const struct etcd_store *s, int64_t revision);
 
 struct etcd_record *etcd_record_known(struct etcd_store *s, const char *key); /* NULL: it is not */
 
-/* Notes what a record is; takes a copy.  `bytes` with the stamp in front; version 0: none. */
+/* Notes what a record is; takes a copy.  `bytes` with the stamp in front, or NULL when the version
+ * is the one that is known; version 0: there is none. */
 void etcd_record_note(struct etcd_store *s, const char *key, int64_t version, int64_t as_of,
                       const uint8_t *bytes, size_t len);
 struct etcd_known_session *etcd_session_known(struct etcd_store *s, uint64_t id);

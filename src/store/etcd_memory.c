@@ -85,6 +85,8 @@ void etcd_record_note(struct etcd_store *s, const char *key, int64_t version, in
     struct etcd_record *r = etcd_record_known(s, key);
     if (r && r->version >= 0 && as_of < r->as_of)
         return; /* an older answer that came later */
+    if (version != 0 && !bytes && (!r || r->version != version))
+        return; /* it is as it was, but what that was is forgotten */
     if (!r && !(r = record_add(s, key)))
         return;
     bool same = r->version == version;

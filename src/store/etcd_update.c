@@ -170,6 +170,32 @@ static void add_bells(struct etcd_store *s, struct etcd_txn *outer, struct etcd_
     }
 }
 
+static void rung(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
+                 const ProtobufCMessage *answer)
+{
+    (void)s;
+    (void)c;
+    (void)end; /* a hint may be lost */
+    (void)answer;
+}
+
+/* The bells that did not fit into the commit, when many were granted at once. */
+static void ring_the_rest(struct etcd_store *s, struct etcd_work *w)
+{
+    const struct batch alone = {.count = 1, .work = {w}};
+    for (size_t from = RINGS_MAX; from < w->rings; from += RINGS_MAX) {
+        etcd_arena_clear(&s->arena);
+        struct etcd_txn *t = etcd_txn_new(&s->arena);
+        for (size_t i = from; i < w->rings && i < from + RINGS_MAX; i++) {
+            if (w->ring[i] != s->own.id)
+                add_bell(s, t, &alone, 0, w->ring[i]);
+        }
+        if (!s->arena.failed)
+            etcd_call_start(s, ETCD_KV_TXN, &t->m.base, &etcd__txn_response__descriptor, rung,
+                            NULL);
+    }
+}
+
 /* ---- outcomes -------------------------------------------------------------------------------- */
 
 static void session_alive(struct etcd_store *s, const struct etcd_work *w, int64_t as_of)
@@ -239,9 +265,10 @@ static void settle(struct etcd_store *s, struct etcd_work *w, bool done)
         etcd_work_free(w);
         return;
     }
-    if (done)
+    if (done) {
         ring_ourselves(s, w);
-    else if (!etcd_decide(s, w, &confirmed))
+        ring_the_rest(s, w);
+    } else if (!etcd_decide(s, w, &confirmed))
         confirmed = false;
     if (!confirmed) {
         w->ready = false;
