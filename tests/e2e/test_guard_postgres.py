@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BINARY, LIMIT_S, wait_until
 from ledgers import NAME, PostgresLedger, tenure
-from postgres import running_server, with_postgres
+from postgres import running_server
 
 INSERT = "INSERT INTO invoice VALUES (1, 1)"
 SECOND = "INSERT INTO invoice VALUES (2, 2)"
