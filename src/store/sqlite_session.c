@@ -14,7 +14,7 @@
 /* For so long the row of an expired session is kept, so that each of its claims ends with the
  * right cause; after that its claims say that it died. */
 #define PURGE_AFTER_MS (24 * 3600 * 1000LL)
-#define PURGE_EVERY 64 /* sessions */
+#define PURGE_EVERY 61 /* sessions; a prime: ids skip the numbers that tokens take */
 
 struct row {
     bool found;

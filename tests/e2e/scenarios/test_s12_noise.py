@@ -81,6 +81,22 @@ def test_crashing_again_and_again_leaves_nothing_in_the_end(cli, engine):
     assert engine.files() <= 4
 
 
+@pytest.mark.parametrize("odd", [False, True], ids=["even", "odd"])
+def test_who_died_in_names_that_nobody_asks_for_leaves_nothing_in_the_end(cli, engine, odd):
+    """A session and its token take two numbers of one sequence: how often it is tidied up must not
+    hang on where the sequence was."""
+    if odd:
+        assert cli.run("lease", "take", "--ttl", "1m", "once").code == 0
+    for i in range(8):
+        holder, _ = cli.hold(f"job{i}")
+        holder.send(9)
+        holder.wait()
+    for _ in range(70):  # every 61st new session tidies up
+        assert cli.run("lock", "last", "--", "true").code == 0
+    assert engine.sessions() <= 1
+    assert engine.files() <= 1
+
+
 def test_an_ordinary_end_during_a_renewal_warns_of_nothing(cli):
     for i in range(full(8, 100)):
         done = cli.run("lock", "--ttl", "500ms", "job", "--", "sleep", f"{0.14 + i * 0.008:.3f}")
