@@ -74,13 +74,14 @@ def test_crashing_again_and_again_leaves_nothing_in_the_end(cli, engine):
         holder.send(9)
         holder.wait()
     cli.hold("other")
-    # Every 64th new session tidies up.
+    # Every 61st new session tidies up.
     for _ in range(70):
         assert cli.run("lock", "job", "--", "true").code == 0
     assert engine.sessions() <= 4
     assert engine.files() <= 4
 
 
+@pytest.mark.embedded  # as above
 @pytest.mark.parametrize("odd", [False, True], ids=["even", "odd"])
 def test_who_died_in_names_that_nobody_asks_for_leaves_nothing_in_the_end(cli, engine, odd):
     """A session and its token take two numbers of one sequence: how often it is tidied up must not
