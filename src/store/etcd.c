@@ -87,7 +87,7 @@ static void etcd_abandon(struct store *store, struct store_op *op)
         struct instant spent = instant_add(w->give_up, SPAN(-s->patience.ms / 10));
         w->op = NULL;
         if (w->kind == WORK_UPDATE && w->writes)
-            etcd_fence_raise(s, w);
+            fence_raise(&s->fences, w->key, w->count);
         if (instant_reached(clock_now(), spent) && s->link.state == LINK_UP)
             etcd_link_drop(s, TENURE_UNREACHABLE, "etcd did not answer within the time allowed");
     }
@@ -139,7 +139,7 @@ static void etcd_free(struct etcd_store *s)
     if (s->epoll >= 0)
         close(s->epoll);
     free(s->link.out);
-    free(s->fence);
+    fence_set_free(&s->fences);
     free(s->watch);
     free(s->watcher);
     free(s->ca);

@@ -105,7 +105,7 @@ static int keep_outcome(struct etcd_store *s, struct etcd_work *w, const struct 
     for (int i = 0; i < view->count; i++) {
         const struct store_write *out = &view->out[i];
         const struct store_record *in = &view->in[i];
-        bool fenced = out->what == STORE_KEEP && etcd_fence_stands(s, w->key[i]);
+        bool fenced = out->what == STORE_KEEP && fence_stands(&s->fences, w->key[i]);
         if (out->what == STORE_PUT && (out->len == 0 || out->len > STORE_RECORD_MAX))
             return TENURE_INTERNAL;
         if (out->what == STORE_PUT && !stamped(w, i, out->bytes, out->len))

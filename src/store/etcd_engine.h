@@ -32,6 +32,7 @@
 #include "store/etcd_library.h"
 #include "store/etcd_message.h"
 #include "store/etcd_tls.h"
+#include "store/fence_set.h"
 #include "store/hint_queue.h"
 #include "store/store.h"
 #include "wire/etcd_url.h"
@@ -243,8 +244,7 @@ struct etcd_store {
     uint64_t answer;                      /* the number of the last answer */
     uint64_t census;                      /* of the last one that told of all sessions */
     struct etcd_memory memory;
-    uint64_t *fence; /* hashes of names on which a write of ours may still be under way */
-    size_t fences, fences_cap;
+    struct fence_set fences; /* raised for updates that were given up while they were written */
     void *buffer[STORE_KEYS_MAX];
     struct effects fx;
 
@@ -377,14 +377,6 @@ void etcd_works_expire(struct etcd_store *s);
 
 /* Starts what can be started. */
 void etcd_works_start(struct etcd_store *s);
-
-/* ---- etcd_fence.c ---------------------------------------------------------------------------- */
-
-/* A write of this work may still be under way when its operation is over.  The next update of the
- * same name makes that impossible, by a new version at least (P2). */
-void etcd_fence_raise(struct etcd_store *s, const struct etcd_work *w);
-bool etcd_fence_stands(const struct etcd_store *s, const char *key);
-void etcd_fence_remove(struct etcd_store *s, const char *key);
 
 /* ---- etcd_decide.c --------------------------------------------------------------------------- */
 

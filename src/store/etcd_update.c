@@ -217,7 +217,7 @@ static void take_done(struct etcd_store *s, const struct etcd_work *w, int64_t r
         else
             etcd_record_note(s, w->key[i], w->version[i], revision, NULL, 0); /* as it was */
         if (out->what != STORE_KEEP)
-            etcd_fence_remove(s, w->key[i]);
+            fence_remove(&s->fences, w->key[i]);
     }
 }
 

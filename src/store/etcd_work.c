@@ -103,7 +103,7 @@ void etcd_work_missed(struct etcd_store *s, struct etcd_work *w, const struct et
     enum etcd_error_kind kind = etcd_error(s, c, end, &err);
     etcd_work_land(s, w);
     if (kind == ETCD_ERROR_UNSURE && writes && w->kind == WORK_UPDATE)
-        etcd_fence_raise(s, w);
+        fence_raise(&s->fences, w->key, w->count);
     if (kind == ETCD_ERROR_UNSURE && writes && w->op && w->kind != WORK_CLOSE) {
         store_op_fail(w->op, TENURE_UNSURE, "it may have happened: %.200s", err.text);
         etcd_work_free(w);

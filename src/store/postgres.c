@@ -162,7 +162,7 @@ static void pg_free(struct pg_store *s)
     if (s->epoll >= 0)
         close(s->epoll);
     free(s->relied.at);
-    free(s->fence);
+    fence_set_free(&s->fences);
     free(s->watch);
     free(s->end_channel);
     free(s->conninfo);

@@ -25,6 +25,7 @@
 #include "core/timing.h"
 #include "os/clock.h"
 #include "os/fail.h"
+#include "store/fence_set.h"
 #include "store/hint_queue.h"
 #include "store/postgres_bytes.h"
 #include "store/store.h"
@@ -194,8 +195,7 @@ struct pg_store {
     struct server_clock clock;
     uint64_t floor; /* of deleted names */
     uint64_t high;  /* highest token that the sequence gave */
-    uint64_t *fence; /* hashes of names on which a write of ours may still be under way */
-    size_t fences, fences_cap;
+    struct fence_set fences; /* raised for updates that were given up while they were written */
     uint64_t token[PG_TOKENS_MAX];
     size_t tokens;
     size_t tokens_used; /* since the last draw */
@@ -313,14 +313,6 @@ void update_settle(struct pg_store *s, struct work *w);
 
 /* Both, for all of a batch. */
 void update_answered(struct pg_store *s, struct work *batch, const PGresult *r);
-
-/* ---- postgres_fence.c ----------------------------------------------------------------------- */
-
-/* A connection was given up while this work was being written on it: the server may still do it.
- * The next update of the same name makes that impossible, by a new version at least. */
-void fence_raise(struct pg_store *s, const struct work *w);
-bool fence_stands(const struct pg_store *s, const char *key);
-void fence_remove(struct pg_store *s, const char *key);
 
 /* ---- postgres_hold.c ------------------------------------------------------------------------ */
 

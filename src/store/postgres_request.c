@@ -291,7 +291,7 @@ void request_lost(struct pg_store *s)
         struct work *next = flight->next;
         flight->next = NULL;
         if (flight->kind == WORK_UPDATE && flight->writes && !nothing)
-            fence_raise(s, flight);
+            fence_raise(&s->fences, flight->key, flight->count);
         bool again = flight->kind == WORK_CLOSE || flight->kind == WORK_RENEW;
         if (flight->op && may_have_happened(flight) && !again && !nothing) {
             store_op_fail(flight->op, TENURE_UNSURE, "the connection was lost before the answer: "

@@ -58,7 +58,7 @@ static bool keep_outcome(struct pg_store *s, struct work *w, const struct store_
 {
     for (int i = 0; i < view->count; i++) {
         const struct store_write *out = &view->out[i];
-        if (out->what == STORE_KEEP && !fence_stands(s, w->key[i]))
+        if (out->what == STORE_KEEP && !fence_stands(&s->fences, w->key[i]))
             continue;
         w->writes = true;
         w->version[i] = out->what == STORE_DELETE ? DELETED : new_version(s);
@@ -306,7 +306,7 @@ static void take_written(struct pg_store *s, const struct work *w, int i)
         k->version = k->version == 0 ? 0 : w->version[i];
         k->stamp = s->stamp;
     }
-    fence_remove(s, key);
+    fence_remove(&s->fences, key);
 }
 
 /* It happened: what was written is what is there. */
