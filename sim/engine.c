@@ -172,12 +172,6 @@ static void engine_forked(struct store *s)
     (void)s;
 }
 
-static int engine_lifeline(struct store *s)
-{
-    (void)s;
-    return -1;
-}
-
 static void engine_examine(struct store *s, void (*fn)(void *arg, bool fine, const char *text),
                            void *arg)
 {
@@ -207,7 +201,6 @@ static const struct store_ops ops = {
     .process = engine_process,
     .due = engine_due,
     .forked = engine_forked,
-    .lifeline = engine_lifeline,
     .examine = engine_examine,
     .url = engine_url,
 };

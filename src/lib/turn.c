@@ -178,7 +178,7 @@ EXPORT int tenure_lifeline(tenure *t)
 {
     if (!handle_enter(t))
         return TENURE_FORKED;
-    int fd = session_is_ready(t) ? t->store->ops->lifeline(t->store) : -1;
+    int fd = session_is_ready(t) ? store_lifeline(t->store) : -1;
     handle_leave(t);
     return fd;
 }

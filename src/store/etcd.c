@@ -175,12 +175,6 @@ static void etcd_forked(struct store *store)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int etcd_lifeline(struct store *store)
-{
-    (void)store; /* sessions hang on renewals only */
-    return -1;
-}
-
 static const char *etcd_where(struct store *store)
 {
     return etcd_of(store)->url;
@@ -202,7 +196,6 @@ static const struct store_ops etcd_ops = {
     .process = etcd_process,
     .due = etcd_due,
     .forked = etcd_forked,
-    .lifeline = etcd_lifeline,
     .examine = etcd_examine,
     .url = etcd_where,
 };

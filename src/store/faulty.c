@@ -296,7 +296,7 @@ static void faulty_forked(struct store *store)
 static int faulty_lifeline(struct store *store)
 {
     struct store *inner = faulty_of(store)->inner;
-    return inner->ops->lifeline(inner);
+    return store_lifeline(inner);
 }
 
 static void faulty_examine(struct store *store, void (*fn)(void *arg, bool fine, const char *text),

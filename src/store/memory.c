@@ -407,12 +407,6 @@ static struct instant memory_due(struct store *store)
     return INSTANT_NEVER;
 }
 
-static int memory_lifeline(struct store *store)
-{
-    (void)store;
-    return -1;
-}
-
 static void memory_examine(struct store *store, void (*fn)(void *arg, bool fine, const char *text),
                            void *arg)
 {
@@ -534,7 +528,6 @@ static const struct store_ops memory_ops = {
     .process = memory_process,
     .due = memory_due,
     .forked = memory_forked,
-    .lifeline = memory_lifeline,
     .examine = memory_examine,
     .url = memory_url,
 };

@@ -182,12 +182,6 @@ static void pg_close(struct store *store)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static int pg_lifeline(struct store *store)
-{
-    (void)store; /* sessions hang on renewals only */
-    return -1;
-}
-
 static const char *pg_url(struct store *store)
 {
     return pg_of(store)->url;
@@ -209,7 +203,6 @@ static const struct store_ops pg_ops = {
     .process = pg_process,
     .due = pg_due,
     .forked = pg_forked,
-    .lifeline = pg_lifeline,
     .examine = pg_examine,
     .url = pg_url,
 };

@@ -192,7 +192,7 @@ struct store_ops {
     /* A new descriptor (close-on-exec, the caller's to close) that keeps the session's process
      * "running" for the store as long as any process has it open: for the guardian of a
      * supervisor, which outlives it.  Renewals are needed all the same.  -1 when there is no
-     * session, or when this engine's sessions do not hang on a process. */
+     * session.  NULL: this engine's sessions do not hang on a process. */
     int (*lifeline)(struct store *s);
 
     /* Tells the person who asks what is unsafe here (doctor): one call of fn per finding. */
@@ -235,6 +235,11 @@ void store_op_fail(struct store_op *op, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- calls through the table --------------------------------------------------------------- */
+
+static inline int store_lifeline(struct store *s)
+{
+    return s->ops->lifeline ? s->ops->lifeline(s) : -1;
+}
 
 static inline void store_update(struct store *s, struct store_update *op)
 {

@@ -211,7 +211,7 @@ static void trace_forked(struct store *store)
 static int trace_lifeline(struct store *store)
 {
     struct store *inner = trace_of(store)->inner;
-    return inner->ops->lifeline(inner);
+    return store_lifeline(inner);
 }
 
 static void trace_examine(struct store *store, void (*fn)(void *arg, bool fine, const char *text),

@@ -236,12 +236,6 @@ static void forked(struct store *store)
     (void)store;
 }
 
-static int lifeline(struct store *store)
-{
-    (void)store;
-    return -1;
-}
-
 static void examine(struct store *store, void (*fn)(void *arg, bool fine, const char *text),
                     void *arg)
 {
@@ -271,7 +265,6 @@ static const struct store_ops scripted_ops = {
     .process = process,
     .due = due,
     .forked = forked,
-    .lifeline = lifeline,
     .examine = examine,
     .url = url,
 };
