@@ -133,13 +133,6 @@ static void draw_ticket(tenure_claim *c)
              (unsigned long long)c->id.serial);
 }
 
-/* Whether somebody must call on the handle soon after the answer to this question. */
-static bool goes_on(const tenure_claim *c, enum claim_question question)
-{
-    const tenure *t = c->handle;
-    return t->pump_runs || question != QUESTION_LEAVE || t->claims != c || c->next != NULL;
-}
-
 void claim_send(tenure_claim *c, enum claim_question question, struct instant now)
 {
     tenure *t = c->handle;
@@ -180,7 +173,6 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
         .decide = decision_apply,
         .arg = d,
         .look_first = question == QUESTION_LOOK,
-        .goes_on = goes_on(c, question),
     };
     c->asked = true;
     c->question = question;

@@ -51,7 +51,8 @@ struct gate_page *gate_page(const struct gate *g)
     return g->page;
 }
 
-uint32_t gate_user(const struct gate *g)
+/* A number above 0 that no other open gate of this file has. */
+static uint32_t user_of(const struct gate *g)
 {
     return g->slot + 1;
 }
@@ -137,7 +138,7 @@ static int take_slot(struct gate *g, tenure_error *err)
         g->slot = atomic_fetch_add(&p->next_slot, 1) % GATE_SLOTS;
         int e = lock(g->fd, 1 + (off_t)g->slot, F_OFD_SETLK);
         if (e == 0) {
-            uint32_t stale = gate_user(g);
+            uint32_t stale = user_of(g);
             atomic_compare_exchange_strong(&p->inside, &stale, 0);
             return 0;
         }
@@ -265,7 +266,7 @@ static int come_in(struct gate *g, bool slept, tenure_error *err)
     g->inside = true;
     if (slept)
         atomic_store(&p->woken, 0);
-    if (atomic_exchange(&p->last, gate_user(g)) != gate_user(g))
+    if (atomic_exchange(&p->last, user_of(g)) != user_of(g))
         g->burst = clock_now();
     g->yields = false;
     memcpy(p->owner_comm, g->comm, sizeof p->owner_comm);
@@ -280,7 +281,7 @@ static int come_in(struct gate *g, bool slept, tenure_error *err)
 /* Whether we had our turn, and nobody else has had one since. */
 static bool must_yield(const struct gate *g)
 {
-    return g->yields && atomic_load(&g->page->last) == gate_user(g);
+    return g->yields && atomic_load(&g->page->last) == user_of(g);
 }
 
 /* Whether the owner of a slot is dead: the kernel has dropped its lock. */
@@ -294,7 +295,7 @@ static bool is_dead(const struct gate *g, uint32_t inside)
 /* Takes the place of nobody, or of `from` that is dead; else *from is who is inside. */
 static bool try_in(struct gate *g, uint32_t *from)
 {
-    return atomic_compare_exchange_strong(&g->page->inside, from, gate_user(g));
+    return atomic_compare_exchange_strong(&g->page->inside, from, user_of(g));
 }
 
 /* Turns on the spot for about as long as a small transaction takes: who is inside is about to

@@ -41,20 +41,19 @@
 struct gate_page {
     char magic[8];     /* GATE_MAGIC */
     uint32_t version;  /* GATE_VERSION */
-    _Atomic uint32_t inside;  /* slot + 1 of who is inside, 0 when nobody is */
+    _Atomic uint32_t inside;  /* the user (slot + 1) who is inside, 0 when nobody is */
     _Atomic uint32_t wakes;   /* the futex: counts wake-ups */
     _Atomic uint32_t sleeps;  /* 1: somebody may sleep, so who leaves wakes one ... */
     _Atomic uint32_t woken;   /* ... unless this is 1: one is awake already and tries to come in */
     _Atomic int32_t owner_pid; /* for messages only; 0: nobody is inside */
     char owner_comm[16];       /* for messages only */
-    _Atomic uint32_t last;     /* gate_user() of who came in last */
+    _Atomic uint32_t last;     /* the user who came in last */
 
     uint8_t store_id[16];            /* of the database that this page belongs to; 0: none yet */
     char domain[CLOCK_DOMAIN_BYTES]; /* whose clock the store's instants count on */
     uint64_t floor;                  /* as of the last commit */
     uint64_t ceiling;                /* durable: no token above it was given out */
     _Atomic uint32_t next_slot;      /* where to look for a free one */
-    _Atomic uint32_t writer;         /* gate_user() of the last commit; see sqlite_txn.c */
     uint64_t checkpoint_frames;      /* length of the log at the last checkpoint */
     _Atomic uint64_t changes;        /* counts commits that others may want to look at */
     _Atomic int64_t observed_until;  /* until then somebody has an inotify watch on the file */
@@ -76,9 +75,6 @@ struct gate *gate_close(struct gate *g);
 
 /* The page; valid until gate_close(), NULL after gate_forked(). */
 struct gate_page *gate_page(const struct gate *g);
-
-/* A number above 0 that no other open gate of this file has. */
-uint32_t gate_user(const struct gate *g);
 
 /* Enters, waiting for at most `patience`.  0, or TENURE_BUSY (who is inside, and for how long we
  * waited), TENURE_WENT_BACK (the gate file was removed or replaced under us). */

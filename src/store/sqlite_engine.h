@@ -33,7 +33,6 @@ enum statement {
     ST_WRITE,
     ST_COMMIT,
     ST_ROLLBACK,
-    ST_KEEP,
     ST_STORE,
     ST_STORE_FLOOR,
     ST_STORE_CEILING,
@@ -101,11 +100,6 @@ struct sqlite_store {
     int64_t base; /* store's clock = clock_now() + base */
     struct span patience;
     struct instant busy_since; /* of the busy handler */
-    bool keeps;                /* ST_KEEP is open: the snapshot of our last commit is kept */
-    struct instant kept;       /* since when */
-    struct instant committed;  /* our last commit */
-    unsigned quick;            /* so many commits before it came one upon the other */
-    uint64_t floor, ceiling;   /* after our last commit */
     struct instant placed;     /* when the file was last seen in its place */
     int log_frames;            /* in the write-ahead log after our last commit */
     uint64_t session;          /* our own, 0: none */
@@ -124,7 +118,6 @@ struct sqlite_txn {
     struct instant now;
     bool floor_moved;
     bool notify; /* others may want to look */
-    bool goes_on; /* store_update.goes_on */
 };
 
 /* ---- sqlite_share.c ------------------------------------------------------------------------- */
@@ -178,11 +171,6 @@ int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error 
 int sqlite_run(struct sqlite_store *s, enum statement id);
 
 struct instant sqlite_now(const struct sqlite_store *s);
-
-/* Lets go of the snapshot that is kept between our commits, if it is (sqlite_txn.c). */
-void sqlite_drop_snapshot(struct sqlite_store *s);
-
-#define SQLITE_KEEP_MS 50 /* a snapshot is kept for so long, then let go of at the next `due` */
 
 /* A consistent view without the right to write.  Ends with sqlite_read_end(). */
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);

@@ -325,8 +325,6 @@ void sqlite_process(struct store *store)
     struct sqlite_store *s = sqlite_of(store);
     struct instant now = clock_now();
     collect(s);
-    if (s->keeps && instant_diff(s->kept, now).ms >= SQLITE_KEEP_MS)
-        sqlite_drop_snapshot(s);
     if (!cares(s) || instant_diff(s->hints.looked, now).ms < TIMING_NOTICE_MS)
         return;
     s->hints.looked = now;
@@ -338,8 +336,5 @@ void sqlite_process(struct store *store)
 struct instant sqlite_due(struct store *store)
 {
     const struct sqlite_store *s = sqlite_of(store);
-    struct instant due = INSTANT_NEVER;
-    if (cares(s))
-        due = instant_add(s->hints.looked, SPAN(TIMING_NOTICE_MS));
-    return s->keeps ? instant_min(due, instant_add(s->kept, SPAN(SQLITE_KEEP_MS))) : due;
+    return cares(s) ? instant_add(s->hints.looked, SPAN(TIMING_NOTICE_MS)) : INSTANT_NEVER;
 }

@@ -40,7 +40,6 @@ static const char *const sql[ST_COUNT] = {
     [ST_WRITE] = "BEGIN IMMEDIATE",
     [ST_COMMIT] = "COMMIT",
     [ST_ROLLBACK] = "ROLLBACK",
-    [ST_KEEP] = "SELECT rowid FROM sqlite_schema", /* of the page that is always there */
     [ST_STORE] = "SELECT floor, ceiling FROM item WHERE id = 0",
     [ST_STORE_FLOOR] = "UPDATE item SET floor = ?1, last = ?2 WHERE id = 0",
     [ST_STORE_CEILING] = "UPDATE item SET floor = ?1, ceiling = ?2, last = ?3 WHERE id = 0",

@@ -147,7 +147,6 @@ static void let_go(struct sqlite_store *s)
 {
     sqlite_hints_leave(s);
     lifelines_drop(s->lives);
-    sqlite_drop_snapshot(s); /* it is not worth its while without one */
     s->session = 0;
 }
 

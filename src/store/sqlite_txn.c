@@ -1,16 +1,4 @@
-/* store/sqlite_txn.c - transactions, and what may go wrong with them.
- *
- * KEEPING THE SNAPSHOT.  To begin, SQLite takes and changes a read mark with three locks, and to
- * end it gives it back with a fourth: most of what a small transaction costs.  When we were the
- * last to write, a statement is left open over the commit (ST_KEEP): then the next transaction
- * begins on the same mark, which is as new as the log, and only the write lock is taken.  If
- * somebody else wrote in between, SQLite refuses to write on the old snapshot
- * (SQLITE_BUSY_SNAPSHOT), so at worst we begin again.
- *
- * As long as anybody keeps a snapshot, the log cannot begin anew, and grows with every commit of
- * the others: a process that stops calling us would fill the disk.  So one is kept only within a
- * run of quick commits by somebody who is sure to call again, and by nobody when the log has got
- * long; it is dropped before each checkpoint, and when it is old or not used. */
+/* store/sqlite_txn.c - transactions, and what may go wrong with them. */
 #include "store/sqlite_engine.h"
 
 #include <errno.h>
@@ -26,10 +14,6 @@
 
 /* When a checkpoint could not copy all of it, because somebody still reads an older state. */
 #define CHECKPOINT_AGAIN_FRAMES 1000
-
-/* A run of quick commits: so many, each so soon after the one before. */
-#define QUICK_RUN 4
-#define QUICK_MS 2
 
 /* How long the file is believed to be in its place.  One that was replaced is noticed at once by
  * who opens the new one (its tokens are behind the gate's), and by us so much later. */
@@ -69,36 +53,6 @@ struct instant sqlite_now(const struct sqlite_store *s)
     return INSTANT(ms_add(clock_now().ms, s->base));
 }
 
-/* ---- the snapshot that is kept --------------------------------------------------------------- */
-
-void sqlite_drop_snapshot(struct sqlite_store *s)
-{
-    if (s->keeps)
-        sqlite3_reset(s->st[ST_KEEP]);
-    s->keeps = false;
-}
-
-static bool wrote_last(const struct sqlite_store *s)
-{
-    return atomic_load(&gate_page(s->gate)->writer) == gate_user(s->gate);
-}
-
-/* Just before a commit: leaves a statement open over it, if that is worth it. */
-static void keep_snapshot(struct sqlite_store *s, const struct sqlite_txn *t)
-{
-    bool quick = instant_diff(s->committed, t->now).ms <= QUICK_MS;
-    s->quick = quick && s->quick < QUICK_RUN ? s->quick + 1 : quick ? QUICK_RUN : 0;
-    s->committed = t->now;
-    if (!t->goes_on || s->quick < QUICK_RUN || !wrote_last(s) ||
-        s->log_frames >= CHECKPOINT_FRAMES) {
-        sqlite_drop_snapshot(s);
-        return;
-    }
-    if (!s->keeps)
-        s->keeps = sqlite3_step(s->st[ST_KEEP]) == SQLITE_ROW;
-    s->kept = clock_now();
-}
-
 /* ---- beginning ------------------------------------------------------------------------------ */
 
 static int store_read_row(struct sqlite_store *s, struct sqlite_txn *t)
@@ -118,8 +72,6 @@ static int store_read_row(struct sqlite_store *s, struct sqlite_txn *t)
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     *t = (struct sqlite_txn){0};
-    if (!wrote_last(s))
-        sqlite_drop_snapshot(s); /* it is old */
     int rc = sqlite_run(s, ST_READ);
     if (rc == SQLITE_OK)
         rc = store_read_row(s, t);
@@ -179,19 +131,9 @@ static int check_age(struct sqlite_store *s, const struct sqlite_txn *t, tenure_
 static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     *t = (struct sqlite_txn){0};
-    if (!wrote_last(s))
-        sqlite_drop_snapshot(s);
     int rc = sqlite_run(s, ST_WRITE);
-    if ((rc & 0xff) == SQLITE_BUSY && s->keeps) {
-        sqlite_drop_snapshot(s); /* a program without our gate wrote */
-        rc = sqlite_run(s, ST_WRITE);
-    }
-    if (rc == SQLITE_OK && s->keeps) { /* all is as our last commit left it */
-        t->floor = s->floor;
-        t->ceiling = s->ceiling;
-    } else if (rc == SQLITE_OK) {
+    if (rc == SQLITE_OK)
         rc = store_read_row(s, t);
-    }
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "write", err);
     return check_age(s, t, err);
@@ -199,8 +141,6 @@ static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err
 
 int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
-    if (!wrote_last(s))
-        sqlite_drop_snapshot(s); /* before we wait for those who did */
     int code = gate_enter(s->gate, s->patience, err);
     if (code < 0)
         return code;
@@ -211,8 +151,7 @@ int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_erro
     if (code == 0 && t->ceiling - t->floor < TOKENS_PER_TXN) {
         uint64_t floor = t->floor;
         sqlite_run(s, ST_ROLLBACK);
-        sqlite_drop_snapshot(s);
-        code = sqlite_reserve(s, floor, t->ceiling + SQLITE_TOKEN_BLOCK, err);
+            code = sqlite_reserve(s, floor, t->ceiling + SQLITE_TOKEN_BLOCK, err);
         if (code == 0)
             code = begin(s, t, err);
     }
@@ -228,7 +167,6 @@ void sqlite_cancel(struct sqlite_store *s)
 {
     if (sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK); /* or it already was; then there is nothing to roll back */
-    sqlite_drop_snapshot(s);
     gate_leave(s->gate);
 }
 
@@ -242,7 +180,16 @@ static int floor_write(struct sqlite_store *s, const struct sqlite_txn *t)
     return sqlite_run(s, ST_STORE_FLOOR);
 }
 
-/* Copies the log back when it has grown by enough since the last time.  Inside the gate: never two
+/* Copies the log back into the database.  Says whether there was one, and all of it was copied, so
+ * that it is written over from its beginning.  Inside the gate. */
+static bool copy_back(struct sqlite_store *s)
+{
+    int length = 0, copied = 0;
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
+    return rc == SQLITE_OK && length > 0 && copied == length;
+}
+
+/* Does so when the log has grown by enough since the last time.  Inside the gate: never two
  * at once, never beside a commit.  A failure costs nothing but space, and the next one retries. */
 static void checkpoint(struct sqlite_store *s)
 {
@@ -252,25 +199,19 @@ static void checkpoint(struct sqlite_store *s)
         p->checkpoint_frames = 0; /* the log was begun anew */
     if (frames - p->checkpoint_frames < CHECKPOINT_FRAMES)
         return;
-    int length = 0, copied = 0;
-    sqlite_drop_snapshot(s);
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
-    bool all = rc == SQLITE_OK && copied == length;
+    bool all = copy_back(s);
     p->checkpoint_frames = all ? frames : frames - CHECKPOINT_FRAMES + CHECKPOINT_AGAIN_FRAMES;
 }
 
-/* A full disk takes nobody's tenure as long as the log has room of its own: what is copied back is
- * written over from its beginning. */
+/* A full disk takes nobody's tenure as long as the log has room of its own. */
 static bool make_room(struct sqlite_store *s)
 {
-    int length = 0, copied = 0;
     tenure_error ignored;
     if (gate_enter(s->gate, s->patience, &ignored) < 0)
         return false;
-    sqlite_drop_snapshot(s);
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
+    bool all = copy_back(s);
     gate_leave(s->gate);
-    return rc == SQLITE_OK && length > 0 && copied == length;
+    return all;
 }
 
 bool sqlite_try_again(struct sqlite_store *s, struct store_op *op)
@@ -304,16 +245,13 @@ int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *er
         sqlite_cancel(s);
         return code;
     }
-    keep_snapshot(s, t);
     rc = sqlite_run(s, ST_COMMIT);
     if (rc != SQLITE_OK) {
         int code = commit_failed(s, rc, err);
         sqlite_cancel(s);
         return code;
     }
-    p->floor = s->floor = t->floor;
-    s->ceiling = t->ceiling;
-    atomic_store(&p->writer, gate_user(s->gate));
+    p->floor = t->floor;
     if (t->notify)
         sqlite_hints_count(s);
     checkpoint(s);

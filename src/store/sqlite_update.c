@@ -190,7 +190,6 @@ static int update_inside(struct sqlite_store *s, struct store_update *op, tenure
         sqlite_cancel(s);
         return code;
     }
-    t.goes_on = op->goes_on;
     code = sqlite_commit(s, &t, err);
     if (code < 0)
         return code;

@@ -112,8 +112,6 @@ struct store_update {
     store_decide_fn *decide;
     void *arg;
     bool look_first; /* most likely nothing changes: try without the right to write first */
-    bool goes_on; /* the caller holds or waits for something afterwards, or has a thread that calls
-                   * `process` by itself: it is sure to call again soon */
     /* the engine's */
     int verdict;
 };
