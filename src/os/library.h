@@ -5,16 +5,26 @@
 #ifndef OS_LIBRARY_H
 #define OS_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <tenure/error.h>
 
 struct library_call {
     const char *name;
     size_t at; /* where its address goes, from the beginning of the table */
 };
 
-/* Loads `file` ("libpq.so.5") and fills the table.  Returns NULL, or what was wrong: text that the
- * next call of dlerror() by this thread may overwrite. */
-const char *library_load(const char *file, const struct library_call *calls, size_t count,
-                         void *table);
+struct library {
+    const char *file; /* "libpq.so.5" */
+    const char *why;  /* for who has not got it: "postgres: needs libpq (Debian: libpq5)" */
+    const struct library_call *calls;
+    size_t count;
+    void *table; /* valid from the first time that library_need() returned 0 */
+    bool loaded; /* library_need()'s */
+};
+
+/* Loads it, if it is not loaded yet, and fills the table.  0, or TENURE_INVALID with *err filled
+ * when it is not there or lacks a call.  Any thread. */
+int library_need(struct library *l, tenure_error *err);
 
 #endif

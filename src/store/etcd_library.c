@@ -1,48 +1,32 @@
 #include "store/etcd_library.h"
 
-#include <pthread.h>
-#include <stdio.h>
-
-#include "os/fail.h"
 #include "os/library.h"
-
-#define NGHTTP2 "libnghttp2.so.14"
-#define PROTOBUF_C "libprotobuf-c.so.1"
 
 struct ng ng;
 struct pb pb;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char trouble[200];
-
-static void load(void)
-{
-    static const struct library_call ng_calls[] = {
+static const struct library_call ng_calls[] = {
 #define NG_ENTRY(name) {#name, offsetof(struct ng, name)},
-        NG_CALLS(NG_ENTRY)
+    NG_CALLS(NG_ENTRY)
 #undef NG_ENTRY
-    };
-    static const struct library_call pb_calls[] = {
+};
+
+static const struct library_call pb_calls[] = {
 #define PB_ENTRY(name) {#name, offsetof(struct pb, name)},
-        PB_CALLS(PB_ENTRY)
+    PB_CALLS(PB_ENTRY)
 #undef PB_ENTRY
-    };
-    const char *why =
-        library_load(NGHTTP2, ng_calls, sizeof ng_calls / sizeof ng_calls[0], &ng);
-    if (!why)
-        why = library_load(PROTOBUF_C, pb_calls, sizeof pb_calls / sizeof pb_calls[0], &pb);
-    if (why)
-        snprintf(trouble, sizeof trouble, "%s", why);
-}
+};
 
 int etcd_load(tenure_error *err)
 {
-    pthread_once(&once, load);
-    if (trouble[0] == '\0')
-        return 0;
-    return fail(err, TENURE_INVALID,
-                "etcd: needs nghttp2 and protobuf-c (Debian: libnghttp2-14, libprotobuf-c1): %s",
-                trouble);
+    static struct library nghttp2 = {
+        "libnghttp2.so.14", "etcd: needs nghttp2 (Debian: libnghttp2-14)", ng_calls,
+        sizeof ng_calls / sizeof ng_calls[0], &ng, false};
+    static struct library protobuf = {
+        "libprotobuf-c.so.1", "etcd: needs protobuf-c (Debian: libprotobuf-c1)", pb_calls,
+        sizeof pb_calls / sizeof pb_calls[0], &pb, false};
+    int code = library_need(&nghttp2, err);
+    return code < 0 ? code : library_need(&protobuf, err);
 }
 
 /* What protoc-c generates refers to these by name.  They are not visible outside of the library. */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <gnutls/gnutls.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include "os/fail.h"
 #include "os/library.h"
 
-#define LIBRARY "libgnutls.so.30"
 #define PIECE_BYTES 16384 /* what one record holds */
 
 #define GT_CALLS(X)                                                                                \
@@ -38,27 +36,18 @@ struct etcd_tls {
     bool sends; /* the last send waits: it is to be gone on with, and not begun anew */
 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char trouble[200];
-
-static void load(void)
-{
-    static const struct library_call calls[] = {
+static const struct library_call calls[] = {
 #define GT_ENTRY(name) {#name, offsetof(struct gt, name)},
-        GT_CALLS(GT_ENTRY)
+    GT_CALLS(GT_ENTRY)
 #undef GT_ENTRY
-    };
-    const char *why = library_load(LIBRARY, calls, sizeof calls / sizeof calls[0], &gt);
-    if (why)
-        snprintf(trouble, sizeof trouble, "%s", why);
-}
+};
 
 int etcd_tls_load(tenure_error *err)
 {
-    pthread_once(&once, load);
-    if (trouble[0] == '\0')
-        return 0;
-    return fail(err, TENURE_INVALID, "etcd: TLS needs GnuTLS (Debian: libgnutls30): %s", trouble);
+    static struct library gnutls = {"libgnutls.so.30",
+                                    "etcd: TLS needs GnuTLS (Debian: libgnutls30)", calls,
+                                    sizeof calls / sizeof calls[0], &gt, false};
+    return library_need(&gnutls, err);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */

@@ -40,6 +40,11 @@ def wait_until(condition, what="it", limit=LIMIT_S):
         time.sleep(0.005)
 
 
+def pause(seconds):
+    """Lets time pass where time itself is what is tested."""
+    time.sleep(seconds)
+
+
 class Stream:
     """The lines of a pipe, as they come."""
 

@@ -9,6 +9,8 @@ import signal
 import sqlite3
 import subprocess
 
+import pytest
+
 from conftest import BINARY, LIMIT_S
 
 NAME = "billing/invoices"
@@ -203,3 +205,11 @@ def tenure(*arguments, store=None, env=None):
         env["TENURE_STORE"] = f"sqlite:{store}"
     return subprocess.run([str(BINARY), *map(str, arguments)], capture_output=True, text=True,
                           env=env, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def guarded(ledger):
+    """The test's own fixture `ledger`, with its table under the guard."""
+    done = ledger.install()
+    assert done.returncode == 0, done.stderr
+    return ledger

@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from conftest import BINARY, LIMIT_S, wait_until
-from ledgers import NAME, PostgresLedger, SqliteLedger, tenure
+from ledgers import NAME, PostgresLedger, SqliteLedger, guarded, tenure  # noqa: F401
 from postgres import running_server
 
 INSERT = "INSERT INTO invoice VALUES (1, 1)"
@@ -32,13 +32,6 @@ def ledger(request, tmp_path):
         made = SqliteLedger(tmp_path, request.param.split("-")[1])
     yield made
     made.end()
-
-
-@pytest.fixture
-def guarded(ledger):
-    done = ledger.install()
-    assert done.returncode == 0, done.stderr
-    return ledger
 
 
 def is_refused(ledger, answer, verdict):

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from conftest import BINARY, LIMIT_S, wait_until
-from ledgers import NAME, PostgresLedger, tenure
+from ledgers import NAME, PostgresLedger, guarded, tenure  # noqa: F401
 from postgres import running_server
 
 INSERT = "INSERT INTO invoice VALUES (1, 1)"
@@ -27,13 +27,6 @@ def ledger(server):
     made = PostgresLedger(server, next(databases))
     yield made
     made.end()
-
-
-@pytest.fixture
-def guarded(ledger):
-    done = ledger.install()
-    assert done.returncode == 0, done.stderr
-    return ledger
 
 
 def waits_for_lock(ledger):

@@ -8,6 +8,16 @@
 
 /* ---- writing at once ------------------------------------------------------------------------ */
 
+/* Waits for all of them. */
+static bool all_ended_well(const pid_t *pid, int count)
+{
+    bool fine = true;
+    int status;
+    for (int i = 0; i < count; i++)
+        fine = waitpid(pid[i], &status, 0) == pid[i] && status == 0 && fine;
+    return fine;
+}
+
 static void processes_that_write_at_once_lose_no_update(void)
 {
     enum { PROCESSES = 8, UPDATES = 200 };
@@ -26,10 +36,7 @@ static void processes_that_write_at_once_lose_no_update(void)
         shut(s);
         _exit(failed);
     }
-    int failed = 0, status;
-    for (int i = 0; i < PROCESSES; i++)
-        failed |= waitpid(pid[i], &status, 0) != pid[i] || status != 0;
-    CHECK(!failed);
+    CHECK(all_ended_well(pid, PROCESSES));
     struct store *s = open_store();
     CHECK(update(s, "n", see, NULL) == PROCESSES * UPDATES);
     shut(s);
@@ -39,7 +46,6 @@ static void processes_that_write_at_once_lose_no_update(void)
 static void a_crowd_that_opens_a_new_store_at_once_gets_in(void)
 {
     enum { PROCESSES = 16, ROUNDS = 5 };
-    int failed = 0, status;
     for (int round = 0; round < ROUNDS; round++) {
         pid_t pid[PROCESSES];
         fresh();
@@ -51,10 +57,8 @@ static void a_crowd_that_opens_a_new_store_at_once_gets_in(void)
             struct store *s = open_store();
             _exit(!s || update(s, "n", add_one, NULL) < 0);
         }
-        for (int i = 0; i < PROCESSES; i++)
-            failed |= waitpid(pid[i], &status, 0) != pid[i] || status != 0;
+        CHECK(all_ended_well(pid, PROCESSES));
     }
-    CHECK(!failed);
 }
 
 /* Writes two records that are always equal, in a hurry, until it is killed. */

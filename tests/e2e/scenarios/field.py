@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import pytest
 
-from conftest import BINARY, LIMIT_S, ROOT, Cli, Running, wait_until
+from conftest import BINARY, LIMIT_S, ROOT, Cli, Running, pause, wait_until
 
 sys.path.insert(0, str(ROOT / "tests/store"))
 import postgres_server  # noqa: E402
@@ -49,11 +49,6 @@ def full(short, long):
 
 def now():
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def pause(seconds):
-    """Lets time pass where time itself is what is tested."""
-    time.sleep(seconds)
 
 
 # ---- stores ------------------------------------------------------------------------------------
