@@ -91,9 +91,8 @@ static void pg_abandon(struct store *store, struct store_op *op)
             if (w->op == op)
                 w->op = NULL;
         }
-        struct span patience = link_patience(s, &s->line);
-        struct instant limit = instant_add(s->line.since, SPAN(patience.ms * 9 / 10));
-        if (s->line.busy && instant_reached(clock_now(), limit)) {
+        struct instant spent = instant_add(link_limit(s, &s->line), SPAN(-s->patience.ms / 10));
+        if (s->line.busy && instant_reached(clock_now(), spent)) {
             link_drop(s, &s->line, TENURE_UNREACHABLE,
                       "the server did not answer within the time allowed");
             s->line.retry = clock_now();

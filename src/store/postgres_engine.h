@@ -37,7 +37,8 @@
 #define PG_TOKENS_MAX 128  /* drawn ahead */
 #define PG_RINGS_MAX 2048  /* bells to be rung; more are lost, and made up for by looking */
 #define PG_CONNECT_MS 1000 /* even when patience is shorter: for a connection, and for the first
-                            * request of its kind on it, when the server makes its plans */
+                            * request of its kind on it, when the server makes its plans; a renewal
+                            * gets so long since its connection began only */
 #define PG_HOLD_AFTER 2    /* losses, before a record is waited for */
 #define PG_POLL_MS 250     /* between looks when no bell can be heard */
 
@@ -50,6 +51,7 @@ struct link {
     enum link_state state;
     int fd; /* as it is in the epoll set; -1: none */
     uint32_t events;
+    struct instant began; /* when it began to connect */
     struct instant since; /* when the attempt or the request in flight began */
     struct instant retry; /* not to be tried before */
     unsigned failures;    /* in a row */
@@ -240,8 +242,8 @@ void link_close(struct pg_store *s, struct link *l);
 /* Sends one statement with the parameters of s->params; or the connection is dropped. */
 void link_send(struct pg_store *s, struct link *l, const char *statement);
 
-/* How long what is in flight may take; then the connection is let go for a fresh one. */
-struct span link_patience(const struct pg_store *s, const struct link *l);
+/* When what is in flight must have been answered; then the connection is let go for a fresh one. */
+struct instant link_limit(const struct pg_store *s, const struct link *l);
 
 /* When it wants to be looked at. */
 struct instant link_due(const struct pg_store *s, const struct link *l);

@@ -86,10 +86,21 @@ void link_drop(struct pg_store *s, struct link *l, int code, const char *why)
     }
 }
 
-struct span link_patience(const struct pg_store *s, const struct link *l)
+static bool renewal_waits(const struct pg_store *s)
 {
-    bool warm = l == &s->line && l->state == LINK_UP && (l->warm & 1u << s->request) != 0;
-    return SPAN(warm || s->patience.ms > PG_CONNECT_MS ? s->patience.ms : PG_CONNECT_MS);
+    return s->request == REQUEST_RENEW || (s->queue && s->queue->kind == WORK_RENEW);
+}
+
+/* Where a holder's life hangs on the answer, a plan that is to be made is no excuse: another
+ * connection is better, unless this one is the fresh one. */
+struct instant link_limit(const struct pg_store *s, const struct link *l)
+{
+    bool up = l == &s->line && l->state == LINK_UP;
+    struct instant limit = instant_add(l->since, s->patience), more;
+    if (up && (l->warm & 1u << s->request) != 0)
+        return limit;
+    more = instant_add(up && renewal_waits(s) ? l->began : l->since, SPAN(PG_CONNECT_MS));
+    return more.ms > limit.ms ? more : limit;
 }
 
 /* Who vanished without a word is found out in seconds, not in the hours of the system's defaults;
@@ -104,7 +115,7 @@ void link_start(struct pg_store *s, struct link *l)
     if (l->state != LINK_DOWN || !instant_reached(clock_now(), l->retry))
         return;
     l->conn = pq.PQconnectStartParams(keys, values, 1);
-    l->since = clock_now();
+    l->since = l->began = clock_now();
     l->state = LINK_CONNECTS;
     l->warm = 0;
     if (!l->conn || pq.PQstatus(l->conn) == CONNECTION_BAD) {
@@ -120,7 +131,6 @@ void link_start(struct pg_store *s, struct link *l)
 static void connect_step(struct pg_store *s, struct link *l)
 {
     tenure_error err;
-    struct instant limit = instant_add(l->since, link_patience(s, l));
     switch (pq.PQconnectPoll(l->conn)) {
     case PGRES_POLLING_READING:
         watch_socket(s, l, EPOLLIN);
@@ -138,7 +148,7 @@ static void connect_step(struct pg_store *s, struct link *l)
         link_drop(s, l, err.code, err.text);
         return;
     }
-    if (instant_reached(clock_now(), limit))
+    if (instant_reached(clock_now(), link_limit(s, l)))
         link_drop(s, l, TENURE_UNREACHABLE, "the server did not let us in within the time allowed");
 }
 
@@ -224,7 +234,7 @@ void link_step(struct pg_store *s, struct link *l)
     if (l == &s->line && l->state == LINK_UP)
         take_answer(s);
     if (l->state == LINK_UP && l->busy &&
-        instant_reached(clock_now(), instant_add(l->since, link_patience(s, l))))
+        instant_reached(clock_now(), link_limit(s, l)))
         link_drop(s, l, TENURE_UNREACHABLE, "the server did not answer within the time allowed");
 }
 
@@ -234,9 +244,9 @@ struct instant link_due(const struct pg_store *s, const struct link *l)
     case LINK_DOWN:
         return l->retry;
     case LINK_CONNECTS:
-        return instant_add(l->since, link_patience(s, l));
+        return link_limit(s, l);
     case LINK_UP:
-        return l->busy ? instant_add(l->since, link_patience(s, l)) : INSTANT_NEVER;
+        return l->busy ? link_limit(s, l) : INSTANT_NEVER;
     }
     return INSTANT_NEVER;
 }
