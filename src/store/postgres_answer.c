@@ -37,6 +37,13 @@ static void take_token(struct pg_store *s, uint64_t token)
         s->token[s->tokens++] = token;
 }
 
+#define LONGEST_MS (INT64_MAX / 4) /* sums of what a broken store says stay numbers */
+
+static int64_t length_ms(int64_t said)
+{
+    return said < 0 ? 0 : said > LONGEST_MS ? LONGEST_MS : said;
+}
+
 static void take_session(struct pg_store *s, const PGresult *r, int row)
 {
     int state = answer_i32(r, row, 1);
@@ -45,7 +52,7 @@ static void take_session(struct pg_store *s, const PGresult *r, int row)
         .state = state == 1 ? KNOWN_DEAD : state == 2 ? KNOWN_GONE : KNOWN_ALIVE,
         .beat = answer_u64(r, row, 3),
         .expires = INSTANT(answer_i64(r, row, 4)),
-        .ttl_ms = answer_i64(r, row, 5),
+        .ttl_ms = length_ms(answer_i64(r, row, 5)),
         .suspect = state == 3,
     };
     known_session_set(s, &seen);

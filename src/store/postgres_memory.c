@@ -81,6 +81,8 @@ void known_record_set(struct pg_store *s, const char *key, uint64_t version, uin
     if (!k)
         return; /* without memory it is not remembered, and asked for again */
     void *copy = NULL;
+    if (version == 0)
+        len = 0;
     if (version != 0 && !(copy = malloc(len ? len : 1))) {
         record_forget(s, key);
         return;

@@ -284,9 +284,10 @@ void update_batch(struct pg_store *s, struct work *batch)
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
+/* The first is number 1. */
 static struct work *nth(struct work *batch, int n)
 {
-    while (batch && n > 0) {
+    while (batch && n > 1) {
         batch = batch->next;
         n--;
     }
@@ -378,7 +379,7 @@ void update_take(struct pg_store *s, struct work *batch, const PGresult *r)
     answer_take(s, r);
     for (int row = 0; row < pq.PQntuples(r); row++) {
         int kind = answer_i32(r, row, 0);
-        struct work *w = kind == 2 || kind == 3 ? nth(batch, answer_i32(r, row, 1) - 1) : NULL;
+        struct work *w = kind == 2 || kind == 3 ? nth(batch, answer_i32(r, row, 1)) : NULL;
         if (w && kind == 2)
             take_done(s, w);
         else if (w)

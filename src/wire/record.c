@@ -18,10 +18,10 @@ static struct instant get_instant(struct reader *r, struct instant base)
 {
     if (get_max(r, 1))
         return INSTANT_NEVER;
-    struct instant t = INSTANT(ms_add(base.ms, get_i64(r)));
-    if (t.ms == INSTANT_NEVER.ms)
+    int64_t ms, since = get_i64(r);
+    if (__builtin_add_overflow(base.ms, since, &ms) || ms == INSTANT_NEVER.ms)
         reader_fail(r, RECORD_INVALID);
-    return t;
+    return INSTANT(ms);
 }
 
 static void put_ticket(struct writer *w, const struct claim *c, const struct ticket *t)
