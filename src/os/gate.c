@@ -379,6 +379,13 @@ void gate_leave(struct gate *g)
         wake_one(p); /* else we are about to come back, and it would wake up for nothing */
 }
 
+bool gate_is_alone(const struct gate *g)
+{
+    struct flock l = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = GATE_SLOTS};
+    return fcntl(g->fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
 int gate_sync(struct gate *g)
 {
     if (msync(g->page, GATE_PAGE_BYTES, MS_SYNC) != 0 || fdatasync(g->fd) != 0)

@@ -25,6 +25,7 @@
 #define OS_GATE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <tenure/error.h>
 
@@ -82,6 +83,9 @@ int gate_enter(struct gate *g, struct span patience, tenure_error *err);
 
 /* Leaves and wakes one who sleeps. */
 void gate_leave(struct gate *g);
+
+/* Whether nobody else has this gate open.  When the kernel does not say: false. */
+bool gate_is_alone(const struct gate *g);
 
 /* Makes the page durable.  Inside the gate.  0, or an errno. */
 int gate_sync(struct gate *g);

@@ -170,8 +170,10 @@ static void sqlite_close(struct store *store)
     struct sqlite_store *s = sqlite_of(store);
     sqlite_hints_close(s);
     s->lives = lifelines_close(s->lives);
-    if (s->db)
+    if (s->db) {
+        sqlite_shorten(s);
         connection_close(s->db);
+    }
     free(s->inherited);
     s->gate = gate_close(s->gate);
     for (int i = 0; i < STORE_KEYS_MAX; i++)

@@ -183,6 +183,10 @@ int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_erro
 int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
 void sqlite_cancel(struct sqlite_store *s);
 
+/* Before the connection is closed: the last one who has the store open empties a log that has
+ * become long. */
+void sqlite_shorten(struct sqlite_store *s);
+
 /* After an operation: whether it found the disk full, and there is room again, in the log that was
  * copied back for it.  Then it counts as not done yet, and is worth a second try. */
 bool sqlite_try_again(struct sqlite_store *s, struct store_op *op);

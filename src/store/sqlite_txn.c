@@ -15,6 +15,9 @@
 /* When a checkpoint could not copy all of it, because somebody still reads an older state. */
 #define CHECKPOINT_AGAIN_FRAMES 1000
 
+/* What the last one who leaves cuts off; a log below it is read within a millisecond. */
+#define LONG_FRAMES 250
+
 /* How long the file is believed to be in its place.  One that was replaced is noticed at once by
  * who opens the new one (its tokens are behind the gate's), and by us so much later. */
 #define PLACE_MS 20
@@ -201,6 +204,21 @@ static void checkpoint(struct sqlite_store *s)
         return;
     bool all = copy_back(s);
     p->checkpoint_frames = all ? frames : frames - CHECKPOINT_FRAMES + CHECKPOINT_AGAIN_FRAMES;
+}
+
+/* The last one who leaves leaves no long log behind: who comes next, alone again, reads all of it
+ * to make its index anew, which is what `tenure lock` would start with.  Somebody else's program
+ * that reads is not waited for. */
+void sqlite_shorten(struct sqlite_store *s)
+{
+    tenure_error ignored;
+    if (s->log_frames < LONG_FRAMES || gate_enter(s->gate, SPAN(0), &ignored) < 0)
+        return;
+    if (gate_is_alone(s->gate) && sqlite3_busy_handler(s->db, NULL, NULL) == SQLITE_OK &&
+        sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
+            SQLITE_OK)
+        gate_page(s->gate)->checkpoint_frames = 0;
+    gate_leave(s->gate);
 }
 
 /* A full disk takes nobody's tenure as long as the log has room of its own. */

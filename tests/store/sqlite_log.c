@@ -60,6 +60,33 @@ static void a_commit_survives_its_process_also_when_a_page_was_written_twice(voi
     CHECK(count_rows() == 200 && is_sound());
 }
 
+/* ---- how long it is ------------------------------------------------------------------------- */
+
+static int64_t log_bytes(void)
+{
+    struct stat st;
+    return stat(companion("-wal"), &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+/* Who opens a store that nobody has open reads the whole log before it gets in. */
+static void the_last_one_who_leaves_leaves_no_long_log(void)
+{
+    fresh();
+    struct store *one = open_store(), *other = open_store();
+    for (int i = 0; i < 300; i++)
+        CHECK(update(one, "job", add_one, NULL) == i + 1);
+    int64_t full = log_bytes();
+    CHECK(full > 300 * 2048);
+    shut(one);
+    CHECK(log_bytes() == full); /* another has it open, and reads it not again */
+    CHECK(update(other, "job", add_one, NULL) == 301);
+    shut(other);
+    CHECK(log_bytes() == 0 && is_sound());
+    one = open_store();
+    CHECK(update(one, "job", see, NULL) == 301);
+    shut(one);
+}
+
 /* ---- the process that we are part of -------------------------------------------------------- */
 
 static int open_nothing(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
@@ -186,6 +213,7 @@ static void a_full_disk_stops_nobody_as_long_as_the_log_has_room(void)
 int main(void)
 {
     int failed = TAP_RUN(TAP(a_commit_survives_its_process_also_when_a_page_was_written_twice),
+                         TAP(the_last_one_who_leaves_leaves_no_long_log),
                          TAP(a_full_disk_stops_nobody_as_long_as_the_log_has_room),
                          TAP(a_program_may_have_a_default_vfs_of_its_own),
                          TAP(a_child_that_opens_its_parents_store_is_seen_by_others));
