@@ -34,8 +34,7 @@ static void examine_durability(const PGresult *r, finding_fn *fn, void *arg)
     if (!replicas && none)
         return;
     snprintf(text, sizeof text, "replication is %s%s", none ? "asynchronous" : "synchronous",
-             none ? ": a fail-over may lose the last grants; who remembers a later token then "
-                    "refuses the store" : "");
+             none ? ": a fail-over may lose the last grants; tokens stay ahead of them" : "");
     fn(arg, !none, text);
 }
 

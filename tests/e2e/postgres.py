@@ -3,6 +3,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
 import sys
 import tempfile
 
@@ -10,6 +11,12 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "store"))
 import postgres_server  # noqa: E402
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -2,22 +2,15 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 
 import pytest
 
 from conftest import LIMIT_S, ROOT, wait_until
 from ledgers import NAME, PostgresLedger, tenure
-from postgres import running_server
+from postgres import free_port, running_server
 
 JDBC = "/usr/share/java/postgresql.jar"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @pytest.fixture

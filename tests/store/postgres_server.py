@@ -39,6 +39,9 @@ class Server:
         if self.user:
             shutil.chown(self.directory, "postgres", "postgres")
             shutil.chown(self.data, "postgres", "postgres")
+        self._make()
+
+    def _make(self):
         self._run("initdb", "-A", "trust", "-N", "-U", "postgres", "-D", str(self.data),
                   "--no-locale", "-E", "UTF8")
 
@@ -100,6 +103,21 @@ class Server:
     def url(self, database, more="", port=None):
         port = port or self.port
         return f"postgres://postgres@/{database}?host={self.directory}&port={port}{more}"
+
+
+class Standby(Server):
+    """A standby of another server, which replays what it commits, asynchronously."""
+
+    def __init__(self, directory, primary):
+        self.primary = primary
+        super().__init__(directory, primary.settings)
+
+    def _make(self):
+        self._run("pg_basebackup", "-U", "postgres", "-h", str(self.primary.directory), "-p",
+                  str(self.primary.port), "-D", str(self.data), "-R", "-c", "fast", "-X", "stream")
+
+    def promote(self):
+        self.psql("SELECT pg_promote()")
 
 
 class Pooler:

@@ -1,0 +1,187 @@
+"""A store in PostgreSQL on servers of its own: a standby that takes over, a disk that is full,
+connections that are encrypted."""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+from authority import Authority
+from conftest import BINARY, DENIED, Cli, wait_until
+from postgres import free_port, postgres_server, running_server
+
+pytestmark = pytest.mark.skipif(not postgres_server.available(), reason="needs PostgreSQL")
+
+
+@pytest.fixture
+def command(tmp_path):
+    """command(url) -> cli, with a store that is made."""
+    made = []
+
+    def make(url, init=True):
+        if init:
+            done = subprocess.run([str(BINARY), "store", "init", "--store", url],
+                                  capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+        made.append(Cli(tmp_path, url))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+def lock_once(cli):
+    """The token of a short tenure."""
+    done = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    assert done.code == 0, done.err
+    return int(done.out)
+
+
+# ---- a standby ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair():
+    """(primary, standby): a server and another that follows it."""
+    with running_server("wal_level=replica", "hot_standby=on") as primary:
+        with tempfile.TemporaryDirectory(prefix="tenure-pg-") as directory:
+            os.chmod(directory, 0o755)
+            standby = postgres_server.Standby(f"{directory}/server", primary)
+            standby.start()
+            yield primary, standby
+            standby.stop(signal.SIGQUIT)
+
+
+def has_replayed(primary, standby):
+    end = primary.psql("SELECT pg_current_wal_lsn()")
+    return standby.psql(f"SELECT pg_last_wal_replay_lsn() >= '{end}'") == "t"
+
+
+def both(primary, standby):
+    """One URL for the two: libpq looks for the one that can be written to."""
+    return (f"postgres://postgres@/postgres?host={primary.directory},{standby.directory}"
+            f"&port={primary.port},{standby.port}&target_session_attrs=read-write")
+
+
+# P1, P7: whoever holds goes on across a fail-over, and tokens are ahead of all that it can lose.
+def test_a_holder_outlives_the_promotion_of_a_standby(command, pair):
+    primary, standby = pair
+    cli = command(both(primary, standby))
+    assert "replication is asynchronous" in cli.run("doctor").out
+    before = lock_once(cli)
+    process, token = cli.hold("job", "--ttl", "20s")
+    waiter = cli.start("lock", "--ttl", "20s", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    cli.wait_for_waiters("job", 1)
+    wait_until(lambda: has_replayed(primary, standby), "what was committed reaches the standby")
+    primary.stop(signal.SIGQUIT)
+    standby.promote()
+    wait_until(lambda: cli.run("status").code == 0, "the standby serves")
+    assert process.running and cli.holders("job")[0]["token"] == token > before
+    process.send(signal.SIGTERM)
+    process.wait()
+    assert waiter.wait() == 0, waiter.err.lines
+    assert int(waiter.out.text()) > token + 2 ** 32
+
+
+# P1, P4: a grant that the standby never saw is lost with its primary, and its token is not
+# given out again.
+def test_a_grant_that_was_not_replicated_is_lost_and_its_token_stays_taken(command, pair):
+    primary, standby = pair
+    cli = command(both(primary, standby))
+    lock_once(cli)
+    wait_until(lambda: has_replayed(primary, standby), "what was committed reaches the standby")
+    standby.psql("SELECT pg_wal_replay_pause()")
+    standby.stop()
+    process, token = cli.hold("job", "--ttl", "20s")
+    primary.stop(signal.SIGQUIT)
+    standby.start()
+    standby.promote()
+    wait_until(lambda: cli.run("status").code == 0, "the standby serves")
+    assert lock_once(cli) > token + 1000
+    assert process.wait() != 0
+
+
+# ---- a full disk -------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def small_disk(megabytes):
+    """A directory on a file system of this size that PostgreSQL may write to."""
+    with tempfile.TemporaryDirectory(prefix="tenure-disk-") as directory:
+        os.chmod(directory, 0o755)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "small", directory],
+                       check=True)
+        try:
+            place = pathlib.Path(directory) / "space"
+            place.mkdir()
+            shutil.chown(place, "postgres", "postgres")
+            yield place
+        finally:
+            subprocess.run(["umount", "-l", directory], check=True)
+
+
+def fill(place):
+    filler = place.parent / "filler"
+    with open(filler, "wb", buffering=0) as f, contextlib.suppress(OSError):
+        while True:
+            f.write(b"x" * 4096)
+    return filler
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a mount")
+def test_a_full_disk_refuses_and_says_so_and_who_holds_goes_on(command):
+    with small_disk(40) as place, running_server() as server:
+        server.psql(f"CREATE TABLESPACE small LOCATION '{place}'")
+        server.psql("CREATE DATABASE small TABLESPACE small")
+        cli = command(server.url("small"))
+        process, token = cli.hold("held", "--ttl", "20s")
+        filler = fill(place)
+        done = None
+        for i in range(2000):  # until the pages that are there already are full
+            done = cli.run("lease", "take", f"lease/{i}", "--ttl", "1h")
+            if done.code != 0:
+                break
+        assert done.code == DENIED and "space" in done.err, (done.code, done.err)
+        assert process.running
+        filler.unlink()
+        assert lock_once(cli) > token
+        process.send(signal.SIGTERM)
+        process.wait()
+
+
+# ---- TLS ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secure(tmp_path):
+    """(server, authority): a server that only takes encrypted connections."""
+    authority = Authority(tmp_path)
+    authority.issue("server")
+    with tempfile.TemporaryDirectory(prefix="tenure-tls-") as directory:
+        os.chmod(directory, 0o755)
+        for name in "server.pem", "server.key":
+            shutil.copy(authority.path(name), directory)
+            if os.geteuid() == 0:
+                shutil.chown(f"{directory}/{name}", "postgres", "postgres")
+            os.chmod(f"{directory}/{name}", 0o600)
+        with running_server("ssl=on", f"ssl_cert_file={directory}/server.pem",
+                            f"ssl_key_file={directory}/server.key", port=free_port()) as server:
+            yield server, authority
+
+
+def test_a_server_is_believed_by_its_certificate_only(command, secure, tmp_path):
+    server, authority = secure
+    url = (f"postgres://postgres@127.0.0.1:{server.port}/postgres"
+           f"?sslmode=verify-full&sslrootcert={authority.path('ca.pem')}")
+    assert lock_once(command(url)) > 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    stranger = Authority(elsewhere)
+    cli = command(url.replace(authority.path("ca.pem"), stranger.path("ca.pem")), init=False)
+    done = cli.run("lock", "-n", "job", "--", "true")
+    assert done.code != 0 and "certificate" in done.err and done.out == "", done.err
