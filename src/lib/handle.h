@@ -40,6 +40,7 @@ struct session {
     struct instant retry; /* not to be opened before */
     uint64_t notices;     /* renewals that said that somebody was told to stop */
     uint64_t stale;       /* a lost session that the store should be told to forget; 0: none */
+    bool stale_held;      /* it held something when it was lost */
     union {
         struct store_session_open open;
         struct store_session_renew renew;

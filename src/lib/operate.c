@@ -215,7 +215,7 @@ EXPORT int tenure_transfer(tenure *t, const char *name, const char *to, const ch
 
 EXPORT int tenure_end_session(tenure *t, uint64_t session, tenure_error *err)
 {
-    struct store_session_close op = {.session = session};
+    struct store_session_close op = {.session = session, .claims_left = true};
     if (!handle_enter(t))
         return forked(err);
     struct instant limit = instant_add(clock_now(), SPAN(2 * t->timing.attempt.ms));

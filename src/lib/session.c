@@ -48,6 +48,14 @@ static void verify_some(tenure *t)
 
 /* ---- the work of a session ------------------------------------------------------------------ */
 
+static bool holds_any(const tenure *t)
+{
+    const tenure_claim *c = t->claims;
+    while (c && c->phase != PHASE_HELD)
+        c = c->next;
+    return c != NULL;
+}
+
 static void lose(tenure *t, const char *why)
 {
     struct session *s = &t->session;
@@ -58,6 +66,7 @@ static void lose(tenure *t, const char *why)
     }
     s->pulse.state = PULSE_LOST;
     s->stale = s->id;
+    s->stale_held = holds_any(t);
     s->id = 0;
     claims_lost(t, why);
 }
@@ -170,7 +179,8 @@ static void start_open(tenure *t, struct instant now)
 static void start_close(tenure *t, struct instant now)
 {
     struct session *s = &t->session;
-    s->op.close = (struct store_session_close){.session = s->stale};
+    s->op.close = (struct store_session_close){
+        .session = s->stale, .claims_left = s->stale_held};
     s->work = SESSION_CLOSES;
     s->sent = now;
     store_session_close(t->store, &s->op.close);

@@ -77,6 +77,7 @@ CREATE TABLE @schema@.session (
     expires bigint NOT NULL,        -- on clock(), at the last renewal
     noticed bigint,                 -- at which beat it was told to stop, until it has heard
     dead boolean NOT NULL DEFAULT false,
+    died boolean NOT NULL DEFAULT false, -- it was closed at `expires`, and records name it
     suspected bigint                -- since when it has been seen silent for longer than its ttl
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
@@ -142,8 +143,8 @@ END $$;
 --   2 done         op
 --   3 not done     op; a version (0: no such record), b floor, c its index among the keys of op,
 --                  bytes (NULL: as it was seen)
---   4 a session    op state (0 lives, 1 dead, 2 gone, 3 long silent); a id, b beat, c expires,
---                  d ttl
+--   4 a session    op state (0 lives, 1 dead, 2 gone, 3 long silent, 4 gone at c); a id, b beat,
+--                  c expires, d ttl
 CREATE TYPE @schema@.answer AS (kind integer, op integer, a bigint, b bigint, c bigint, d bigint,
                                 bytes bytea);
 
@@ -162,7 +163,7 @@ BEGIN
                 AND NOT x.dead AND x.suspected IS NULL AND x.expires <= now
                 ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED) y WHERE s.id = y.id;
     END IF;
-    RETURN QUERY SELECT 4, CASE WHEN s.id IS NULL THEN 2 WHEN s.dead THEN 1
+    RETURN QUERY SELECT 4, CASE WHEN s.id IS NULL THEN 2 WHEN s.died THEN 4 WHEN s.dead THEN 1
                                 WHEN s.suspected + s.ttl_ms <= now THEN 3 ELSE 0 END,
                         u.id, s.beat, s.expires, s.ttl_ms, NULL::bytea
         FROM (SELECT DISTINCT i.id FROM unnest(ids) i(id)) u
@@ -442,8 +443,9 @@ AS $$
     SELECT 0, 0, @schema@.clock(), m.floor, NULL::bigint, NULL::bigint, NULL::bytea, NULL::text
         FROM @schema@.meta m
     UNION ALL
-    SELECT 4, CASE WHEN s.dead THEN 1 WHEN s.suspected + s.ttl_ms <= @schema@.clock() THEN 3
-                   ELSE 0 END, s.id, s.beat, s.expires, s.ttl_ms, NULL::bytea, NULL::text
+    SELECT 4, CASE WHEN s.died THEN 4 WHEN s.dead THEN 1
+                   WHEN s.suspected + s.ttl_ms <= @schema@.clock() THEN 3 ELSE 0 END,
+           s.id, s.beat, s.expires, s.ttl_ms, NULL::bytea, NULL::text
         FROM @schema@.session s
     UNION ALL
     SELECT * FROM (
@@ -489,9 +491,10 @@ DECLARE row @schema@.session;
 BEGIN
     PERFORM @schema@.refuse_past(high);
     SELECT * INTO row FROM @schema@.session s WHERE s.id = session_renew.id FOR NO KEY UPDATE;
-    state := CASE WHEN NOT FOUND THEN 2 WHEN row.dead THEN 1 ELSE 0 END;
+    state := CASE WHEN NOT FOUND OR row.died THEN 2 WHEN row.dead THEN 1 ELSE 0 END;
     now := @schema@.clock();
     noticed := coalesce(row.noticed >= heard, false);
+    expires := row.expires;
     IF state = 0 THEN
         expires := now + row.ttl_ms;
         beat := row.beat + 1;
@@ -501,12 +504,19 @@ BEGIN
     END IF;
 END $$;
 
--- Ends a session, and tells those who watch one.
-CREATE FUNCTION @schema@.session_close(id bigint) RETURNS boolean
+-- Ends a session, and tells those who watch one.  When records still name it, its row stays for
+-- the time of its end, as that of a session that expired does.
+CREATE FUNCTION @schema@.session_close(id bigint, claims_left boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    DELETE FROM @schema@.session s WHERE s.id = session_close.id;
+    IF claims_left THEN
+        UPDATE @schema@.session s SET dead = true, died = true,
+            expires = least(s.expires, @schema@.clock())
+            WHERE s.id = session_close.id AND NOT s.dead;
+    ELSE
+        DELETE FROM @schema@.session s WHERE s.id = session_close.id;
+    END IF;
     IF FOUND THEN
         PERFORM nextval('@schema@.change'), pg_notify('@schema@_end', session_close.id::text);
         RETURN true;

@@ -70,7 +70,8 @@ struct work {
     enum work_kind kind;
     struct store_op *op;    /* the caller's; NULL: given up, the answer is of no interest */
     struct instant give_up; /* while it is not in flight */
-    uint64_t session;       /* CLOSE */
+    uint64_t session;       /* RENEW, CLOSE */
+    bool claims_left;       /* CLOSE */
     char *after;            /* READ: the last key that was shown */
 
     /* UPDATE */
@@ -127,7 +128,7 @@ struct known_session {
     enum known_state state;
     int64_t ttl_ms;
     uint64_t beat;
-    struct instant expires;    /* the server's clock */
+    struct instant expires;    /* the server's clock; GONE: when it ended, 0: not known */
     struct instant first_seen; /* our clock: when we first saw this beat */
     bool trusted;              /* the server's clock may be believed about this beat */
     bool suspect;              /* silent for so long that everybody may declare it dead */

@@ -113,8 +113,7 @@ void known_session_set(struct pg_store *s, const struct known_session *seen)
     k->suspect = seen->suspect;
     if (seen->state != KNOWN_ALIVE) {
         k->state = seen->state;
-        if (seen->state == KNOWN_DEAD)
-            k->expires = seen->expires;
+        k->expires = seen->expires;
         return;
     }
     if (!news)
@@ -172,9 +171,10 @@ enum liveness pg_liveness(void *oracle, uint64_t session, struct instant *ret_un
         *ret_until = instant_add(o->now, SPAN(1));
         return LIVE;
     }
+    if (k->state == KNOWN_ALIVE || k->expires.ms != 0)
+        *ret_until = k->expires;
     if (k->state == KNOWN_GONE)
         return LIVE_GONE;
-    *ret_until = k->expires;
     if (k->state == KNOWN_DEAD)
         return LIVE_EXPIRED;
     if (!o->looks && life_is_over(o->s, k)) {

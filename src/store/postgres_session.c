@@ -3,30 +3,39 @@
 
 #include "store/postgres_engine.h"
 
-static void start(struct store *store, enum work_kind kind, struct store_op *op, uint64_t session)
+static void start(struct pg_store *s, struct work *w)
 {
-    struct pg_store *s = pg_of(store);
-    struct work *w = work_new(s, kind, op);
-    if (!w)
-        return;
-    w->session = session;
     work_queue(s, w);
     request_next(s);
 }
 
 void pg_session_open(struct store *store, struct store_session_open *op)
 {
-    start(store, WORK_OPEN, &op->op, 0);
+    struct pg_store *s = pg_of(store);
+    struct work *w = work_new(s, WORK_OPEN, &op->op);
+    if (w)
+        start(s, w);
 }
 
 void pg_session_renew(struct store *store, struct store_session_renew *op)
 {
-    start(store, WORK_RENEW, &op->op, op->session);
+    struct pg_store *s = pg_of(store);
+    struct work *w = work_new(s, WORK_RENEW, &op->op);
+    if (!w)
+        return;
+    w->session = op->session;
+    start(s, w);
 }
 
 void pg_session_close(struct store *store, struct store_session_close *op)
 {
-    start(store, WORK_CLOSE, &op->op, op->session);
+    struct pg_store *s = pg_of(store);
+    struct work *w = work_new(s, WORK_CLOSE, &op->op);
+    if (!w)
+        return;
+    w->session = op->session;
+    w->claims_left = op->claims_left;
+    start(s, w);
 }
 
 void session_request(struct pg_store *s, struct work *w)
@@ -39,7 +48,9 @@ void session_request(struct pg_store *s, struct work *w)
         params_i64(p, (int64_t)w->session);
     if (w->kind == WORK_RENEW)
         params_i64(p, w->session == s->session ? (int64_t)s->heard_beat : 0);
-    if (w->kind != WORK_CLOSE)
+    if (w->kind == WORK_CLOSE)
+        params_bool(p, w->claims_left);
+    else
         params_i64(p, (int64_t)s->high);
 }
 

@@ -131,6 +131,7 @@ struct store_session_renew {
 struct store_session_close {
     struct store_op op; /* 0 also when it was dead before */
     uint64_t session;
+    bool claims_left; /* records still name it: an engine that can remembers when it ended */
 };
 
 /* Reads all records whose key starts with prefix, in order of their keys, each as of one moment
