@@ -1,4 +1,5 @@
 """A PostgreSQL server for tests, started in a directory of its own."""
+import contextlib
 import glob
 import os
 import pathlib
@@ -85,20 +86,40 @@ class Server:
             self.process.wait(LIMIT_S)
         self.process = None
 
-    def signal(self, signo):
-        """To all its processes: the backends lead process groups of their own."""
-        found = [self.process.pid]
+    def _children(self, of_clients=False):
+        """Its processes; or those that serve clients on this machine."""
+        found = []
         for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
             try:
-                if int(stat.read_text().rsplit(")", 1)[1].split()[1]) == self.process.pid:
+                if int(stat.read_text().rsplit(")", 1)[1].split()[1]) != self.process.pid:
+                    continue
+                if not of_clients or b"[local]" in stat.with_name("cmdline").read_bytes():
                     found.append(int(stat.parent.name))
             except (OSError, IndexError):
                 continue  # it ended meanwhile
-        for pid in found:
-            try:
+        return found
+
+    @staticmethod
+    def _send(pids, signo):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signo)
-            except ProcessLookupError:
-                continue
+
+    def signal(self, signo):
+        """To all its processes: the backends lead process groups of their own."""
+        self._send([self.process.pid, *self._children()], signo)
+
+    @contextlib.contextmanager
+    def absent(self):
+        """It ends all connections and takes no new ones, as if it were not there."""
+        path = self.directory / f".s.PGSQL.{self.port}"
+        away = path.with_name("away")
+        path.rename(away)
+        try:
+            self._send(self._children(of_clients=True), signal.SIGTERM)
+            yield
+        finally:
+            away.rename(path)
 
     def url(self, database, more="", port=None):
         port = port or self.port

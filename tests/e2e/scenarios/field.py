@@ -157,12 +157,9 @@ class PostgresStore:
 
     @contextlib.contextmanager
     def refused(self):
-        """Requests fail at once: there is no server."""
-        self.server.stop()
-        try:
+        """Requests fail at once: nobody listens."""
+        with self.server.absent():
             yield
-        finally:
-            self.server.start()
 
     def renewals(self, seconds):
         """How often each session is renewed in a time: [count]."""
