@@ -48,7 +48,8 @@ enum etcd_error_kind etcd_error(const struct etcd_store *s, const struct etcd_ca
         return ETCD_ERROR_AGAIN;
     }
     if (c->status == GRPC_UNAUTHENTICATED || says(c, "auth store is old")) {
-        fail(err, TENURE_DENIED, "etcd: %s", text); /* the next connection gets a new token */
+        /* A login has expired: the next connection makes a new one.  Only its refusal is one. */
+        fail(err, s->token ? TENURE_UNREACHABLE : TENURE_DENIED, "etcd: %s", text);
         return ETCD_ERROR_AGAIN;
     }
     int code = refusal(c);

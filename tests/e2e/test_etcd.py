@@ -317,15 +317,20 @@ def test_a_new_certificate_is_read_when_the_next_connection_is_made(secure, comm
     assert end_of(process) == 0
 
 
-def test_who_is_asked_for_a_password_gives_it_from_a_file(start, command, tmp_path):
-    cluster, _ = start()
-    password = tmp_path / "password"
-    password.write_text("correct\n")
+def with_users(cluster):
+    """Only the user app, with the password correct, may use the prefix test."""
     for line in (["user", "add", "root:secret"], ["role", "add", "app"],
                  ["role", "grant-permission", "app", "--prefix=true", "readwrite", "test/"],
                  ["user", "add", "app:correct"], ["user", "grant-role", "root", "root"],
                  ["user", "grant-role", "app", "app"], ["auth", "enable"]):
         cluster.etcdctl(*line)
+
+
+def test_who_is_asked_for_a_password_gives_it_from_a_file(start, command, tmp_path):
+    cluster, _ = start()
+    password = tmp_path / "password"
+    password.write_text("correct\n")
+    with_users(cluster)
     options = f"?user=app&password-file={password}"
     cli = command(cluster.url("test", options))
     token = lock_once(cli)
@@ -339,3 +344,17 @@ def test_who_is_asked_for_a_password_gives_it_from_a_file(start, command, tmp_pa
     assert wrong.code == DENIED and "wrong" not in wrong.err, wrong.err
     password.write_text("correct\n")
     assert lock_once(cli) > token and end_of(process) == 0
+
+
+def test_a_login_that_expires_is_made_anew(start, command, tmp_path):
+    cluster, _ = start(settings=["--auth-token-ttl", "1"])
+    password = tmp_path / "password"
+    password.write_text("correct\n")
+    with_users(cluster)
+    cli = command(cluster.url("test", f"?user=app&password-file={password}"))
+    process, token = cli.hold("job", "--ttl", "60s")
+    waiter = cli.start("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    cli.wait_for_waiters("job", 1)
+    pause(4)  # nobody uses either login meanwhile
+    assert end_of(process) == 0
+    assert waiter.wait() == 0 and int(waiter.out.text()) > token
