@@ -168,7 +168,7 @@ static void authority(const struct etcd_store *s, char *to, size_t cap)
 
 static bool submit(struct etcd_store *s, struct etcd_call *c)
 {
-    char to[ETCD_HOST_BYTES_MAX + 16], limit[24];
+    char to[ENDPOINT_HOST_BYTES_MAX + 16], limit[24];
     authority(s, to, sizeof to);
     snprintf(limit, sizeof limit, "%lldm", (long long)s->patience.ms);
     nghttp2_nv headers[9] = {

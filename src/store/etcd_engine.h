@@ -90,7 +90,7 @@ struct etcd_link {
     int fd;
     uint32_t events;
     int endpoint;               /* which one it goes to, or went */
-    char host[ETCD_HOST_BYTES_MAX + 1]; /* of that, for TLS */
+    char host[ENDPOINT_HOST_BYTES_MAX + 1]; /* of that, for TLS */
     struct addrinfo *addresses; /* of that */
     struct addrinfo *address;   /* the one that is tried */
     struct etcd_tls *tls; /* NULL: plain */

@@ -145,7 +145,7 @@ void etcd_link_start(struct etcd_store *s)
 {
     struct etcd_link *l = &s->link;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    char host[ETCD_HOST_BYTES_MAX + 1], port[8];
+    char host[ENDPOINT_HOST_BYTES_MAX + 1], port[8];
     if (l->state != LINK_DOWN || !instant_reached(clock_now(), l->retry))
         return;
     const struct etcd_endpoint *e = &s->place.endpoint[l->endpoint];

@@ -2,46 +2,6 @@
 
 #include "core/name.h"
 
-static bool is_host_byte(char c, bool in_brackets)
-{
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-        return true;
-    return c == '.' || c == '-' || c == '_' || (in_brackets && (c == ':' || c == '%'));
-}
-
-/* Takes the host from the front of *t. */
-static bool take_host(struct text *t, struct text *ret)
-{
-    bool in_brackets = t->len > 0 && t->at[0] == '[';
-    size_t from = in_brackets, n = from;
-    while (n < t->len && is_host_byte(t->at[n], in_brackets))
-        n++;
-    if (n == from || n - from > ETCD_HOST_BYTES_MAX ||
-        (in_brackets && (n == t->len || t->at[n] != ']')))
-        return false;
-    *ret = (struct text){t->at + from, n - from};
-    n += in_brackets;
-    *t = (struct text){t->at + n, t->len - n};
-    return true;
-}
-
-static bool take_port(struct text t, uint16_t *ret)
-{
-    unsigned port = 0;
-    *ret = ETCD_PORT;
-    if (t.len == 0)
-        return true;
-    if (t.at[0] != ':' || t.len < 2 || t.len > 6)
-        return false;
-    for (size_t i = 1; i < t.len; i++) {
-        if (t.at[i] < '0' || t.at[i] > '9')
-            return false;
-        port = 10 * port + (unsigned)(t.at[i] - '0');
-    }
-    *ret = (uint16_t)port;
-    return port > 0 && port <= UINT16_MAX;
-}
-
 static struct text until(struct text t, char sep)
 {
     size_t n = 0;
@@ -62,9 +22,9 @@ static enum etcd_url_flaw take_hosts(struct text hosts, struct etcd_url *ret, st
         if (memchr(one.at, '@', one.len))
             return ETCD_URL_PASSWORD;
         struct etcd_endpoint *e = &ret->endpoint[ret->endpoints++];
-        if (!take_host(&rest, &e->host))
+        if (!endpoint_take_host(&rest, &e->host))
             return ETCD_URL_BAD_HOST;
-        if (!take_port(rest, &e->port))
+        if (!endpoint_read_port(rest, ETCD_PORT, &e->port) || e->port == 0)
             return ETCD_URL_BAD_PORT;
         if (one.len == hosts.len)
             return ETCD_URL_FINE;

@@ -11,13 +11,11 @@
 #ifndef WIRE_ETCD_URL_H
 #define WIRE_ETCD_URL_H
 
-#include <stdint.h>
-
+#include "wire/endpoint.h"
 #include "wire/url.h"
 
 #define ETCD_ENDPOINTS_MAX 16
 #define ETCD_PORT 2379
-#define ETCD_HOST_BYTES_MAX 255
 #define ETCD_PREFIX_BYTES_MAX 200
 
 struct etcd_endpoint {
