@@ -249,7 +249,7 @@ static int learn_name(struct postgres_guard *g, tenure_error *err)
 int postgres_guard_open(const char *url, int64_t patience_ms, struct target **ret,
                         tenure_error *err)
 {
-    static const struct target_calls calls = {close_target, install, announce, check,
+    static const struct target_calls calls = {true, close_target, install, announce, check,
                                               remove_guard};
     struct postgres_guard *g = calloc(1, sizeof *g);
     if (g == NULL || (g->database = strdup("the database")) == NULL) {

@@ -285,8 +285,8 @@ static void close_target(struct target *t)
 int sqlite_guard_open(const char *path, int64_t patience_ms, struct target **ret,
                       tenure_error *err)
 {
-    static const struct target_calls calls = {close_target, install, announce, sqlite_guard_check,
-                                              take_out};
+    static const struct target_calls calls = {true, close_target, install, announce,
+                                              sqlite_guard_check, take_out};
     if (path[0] == '\0' || path[0] == ':')
         return fail(err, TENURE_INVALID,
                     "sqlite:%s: a guard is installed in the file of a database", path);

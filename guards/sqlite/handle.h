@@ -1,5 +1,5 @@
-/* sqlite/handle.h - the connection below the guard: statements, transactions, errors.  Private to
- * guards/sqlite. */
+/* sqlite/handle.h - the connection below the guard: statements, transactions, errors.  For
+ * guards/sqlite, and for the marks file of guards/http. */
 #ifndef SQLITE_HANDLE_H
 #define SQLITE_HANDLE_H
 

@@ -18,7 +18,10 @@ int target_install(struct target *g, const char *name, const char *const *tables
     enum name_flaw flaw = name_check(text_of(name), NULL);
     if (flaw != NAME_FINE)
         return fail(err, TENURE_INVALID, "--name %s: %s", name, name_flaw_text(flaw));
-    if (table_count == 0 || table_count > TARGET_TABLES_MAX)
+    if (!g->calls->takes_tables && table_count > 0)
+        return fail(err, TENURE_INVALID,
+                    "--table %s: this guard checks requests, and has no tables", tables[0]);
+    if (g->calls->takes_tables && (table_count == 0 || table_count > TARGET_TABLES_MAX))
         return fail(err, TENURE_INVALID,
                     "--table: a guard is given 1 to %d tables at a time, not %zu",
                     TARGET_TABLES_MAX, table_count);
@@ -29,7 +32,7 @@ int target_announce(struct target *g, const char *name, uint64_t token, tenure_e
 {
     if (token == 0 || token > TARGET_TOKEN_MAX)
         return fail(err, TENURE_INVALID,
-                    "--token %" PRIu64 ": a token that a database can compare is 1 to %" PRId64,
+                    "--token %" PRIu64 ": a token that a guard can compare is 1 to %" PRId64,
                     token, TARGET_TOKEN_MAX);
     return g->calls->announce(g, name, token, err);
 }

@@ -1,10 +1,11 @@
-/* target/target.h - a database with guards in it, whatever kind it is: what an operator and a
- * supervisor do with it.
+/* target/target.h - what has guards in it, whatever kind it is: what an operator and a supervisor
+ * do with it.
  *
- * The guard itself is SQL inside the user's own database; it works without this program.  Here is
- * only what is done from outside: to put it in, to move its mark before a successor starts, to look
- * whether it is whole, and to take it out again.  One folder for each kind of database makes these
- * calls true (guards/sqlite, guards/postgres); tests/e2e/test_guard.py asks all of them the same.
+ * In a database the guard itself is SQL inside the user's own; it works without this program.  In
+ * front of a service it is a checker that a proxy asks.  Here is only what is done from outside: to
+ * put it in, to move its mark before a successor starts, to look whether it is whole, and to take
+ * it out again.  One folder for each kind makes these calls true (guards/sqlite, guards/postgres,
+ * guards/http); tests/e2e/test_guard.py and test_guard_http.py ask all of them the same.
  *
  * What must never happen: that something is half installed (each call is one transaction), that
  * a mark goes down, or that a database is created because its name was misspelt.
@@ -43,13 +44,13 @@ struct target_refusals {
     int64_t at_ms;       /* since 1970, on the wall clock of the database */
 };
 
-/* One guarded table; borrowed for the call. */
+/* One guarded table, or a guard without any; borrowed for the call. */
 struct target_finding {
     const char *guard;
     uint64_t mark;
     bool strict;
     const struct target_refusals *refusals; /* of the guard; NULL: this kind of target keeps none */
-    const char *table;
+    const char *table;    /* NULL: this kind of target has no tables, the guard is the finding */
     const char *moved_to; /* MOVED: its new name; else NULL */
     enum target_state state;
 };
@@ -60,6 +61,7 @@ struct target;
 
 /* What a kind of target does; the calls below say what each one means, and check the arguments. */
 struct target_calls {
+    bool takes_tables;
     void (*close)(struct target *g);
     int (*install)(struct target *g, const char *name, const char *const *tables,
                    size_t table_count, bool strict, tenure_error *err);
@@ -79,14 +81,16 @@ struct target *target_close(struct target *g);
 
 /* Puts the tables under the guard `name`.  Again with the same arguments it changes nothing but
  * puts back what is missing; with further tables it adds them.
- *   TENURE_INVALID   the name is none; a table does not exist, or cannot carry a guard
+ *   TENURE_INVALID   the name is none; a table does not exist, or cannot carry a guard; this kind
+ *                    of target has no tables, or has them and was given none
  *   TENURE_CONFLICT  a table is under another guard, or the guard stands with another `strict`
  *   TENURE_FOREIGN   the database has objects of our names that this version did not make */
 int target_install(struct target *g, const char *name, const char *const *tables,
                    size_t table_count, bool strict, tenure_error *err);
 
 /* Moves the mark up to `token`; announcing the mark itself again is fine.  When this returns 0,
- * every transaction of a lower token has either ended or will be refused.
+ * every transaction of a lower token has either ended or will be refused; for requests that a proxy
+ * asks about (guards/http) it is every check that begins later.
  *   TENURE_NOT_OWNED  the mark is higher: the token is stale
  *   TENURE_INVALID    no such guard, or a token that is 0 or above TARGET_TOKEN_MAX */
 int target_announce(struct target *g, const char *name, uint64_t token, tenure_error *err);

@@ -207,6 +207,8 @@ static void zsh_value(const char *metavar, const char *choices, const char *know
         printf("(%s)", choices);
     else if (known)
         printf("_tenure_known %s", known);
+    else if (strcmp(metavar, "FILE") == 0)
+        printf("_files");
 }
 
 static void zsh_option(const struct option *o)

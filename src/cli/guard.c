@@ -12,6 +12,9 @@
 #include "cli/say.h"
 #include "core/name.h"
 #include "os/fail.h"
+#ifdef TENURE_HTTP
+#include "http/guard.h"
+#endif
 #ifdef TENURE_POSTGRES
 #include "postgres/guard.h"
 #endif
@@ -29,20 +32,35 @@ static int open_postgres(const char *target, struct target **ret, tenure_error *
 {
     return postgres_guard_open(target, GUARD_PATIENCE_MS, ret, err);
 }
-#define KNOWN "sqlite:PATH or postgres://HOST/DATABASE"
+#define POSTGRES "postgres://HOST/DATABASE"
 #else
-#define KNOWN "sqlite:PATH (built without libpq: no postgres:)"
+#define POSTGRES "(built without libpq: no postgres:)"
+#endif
+
+#ifdef TENURE_HTTP
+static int open_http(const char *target, struct target **ret, tenure_error *err)
+{
+    return http_guard_open(target, GUARD_PATIENCE_MS, ret, err);
+}
+#define HTTP "http://HOST[:PORT]?secret=FILE"
+#else
+#define HTTP "(built without libmicrohttpd or libcurl: no http:)"
 #endif
 
 static const struct kind {
     const char *head;
+    bool tables;    /* a guard there is for tables */
     bool pgoptions; /* its guard looks at what PGOPTIONS sets */
     int (*open)(const char *target, struct target **ret, tenure_error *err);
 } kinds[] = {
-    {"sqlite:", false, open_sqlite},
+    {"sqlite:", true, false, open_sqlite},
 #ifdef TENURE_POSTGRES
-    {"postgres://", true, open_postgres},
-    {"postgresql://", true, open_postgres},
+    {"postgres://", true, true, open_postgres},
+    {"postgresql://", true, true, open_postgres},
+#endif
+#ifdef TENURE_HTTP
+    {"http://", false, false, open_http},
+    {"https://", false, false, open_http},
 #endif
 };
 
@@ -60,8 +78,9 @@ static const struct kind *kind_of(const char *target)
 int guard_target_check(const char *target, tenure_error *err)
 {
     return kind_of(target) ? 0
-                           : fail(err, TENURE_INVALID, "%s: the target of a guard is " KNOWN,
-                                  target);
+                           : fail(err, TENURE_INVALID,
+                                  "%s: the target of a guard is sqlite:PATH, " POSTGRES
+                                  " or " HTTP, target);
 }
 
 bool guard_takes_pgoptions(const char *target)
@@ -203,17 +222,18 @@ static void report_finding(void *arg, const struct target_finding *f)
         report_guard(r, f);
     r->unsafe = r->unsafe || f->state != TARGET_INTACT;
     if (r->json) {
-        json_t *table = json_pack("{s:s, s:s, s:s?}", "table", f->table, "state",
-                                  target_state_text(f->state), "moved_to", f->moved_to);
-        if (json_array_append_new(json_object_get(r->object, "tables"), table) != 0)
-            output_json(NULL, false); /* out of memory: ends the program */
+        if (f->table)
+            output_append(json_object_get(r->object, "tables"),
+                          json_pack("{s:s, s:s, s:s?}", "table", f->table, "state",
+                                    target_state_text(f->state), "moved_to", f->moved_to));
         return;
     }
     char mark[24], state[160];
     (void)snprintf(mark, sizeof mark, "%" PRIu64, f->mark);
     (void)snprintf(state, sizeof state, "%s%s%s", target_state_text(f->state),
                    f->moved_to ? " to " : "", f->moved_to ? f->moved_to : "");
-    const char *cells[] = {f->guard, mark, f->strict ? "yes" : "no", f->table, state};
+    const char *cells[] = {f->guard, mark, f->strict ? "yes" : "no", f->table ? f->table : "-",
+                           state};
     output_table_row(&r->table, cells);
 }
 
@@ -269,6 +289,10 @@ int command_guard(struct invocation *inv)
 {
     struct target *g;
     tenure_error err;
+    const struct kind *kind = kind_of(inv->operand[0]);
+    if (kind && kind->tables && strcmp(inv->command->verb, "install") == 0 &&
+        !option_given(inv, OPT_TABLE))
+        return usage_fail(inv, "--table TABLE is missing: %s has tables", kind->head);
     int code = open_target(inv->operand[0], &g, &err);
     if (code == 0) {
         code = carry_out(inv, g, &err);

@@ -1,7 +1,8 @@
 /* cli/guard.h - `tenure guard`, and the announcement that lock and lead make for --guard.
  *
  * A target is where writes land, as a URL: "sqlite:PATH" (guards/sqlite), "postgres://..."
- * (guards/postgres).  What knows about the kinds of targets is here alone.
+ * (guards/postgres), "http://..." (guards/http).  What knows about the kinds of targets is here
+ * alone.
  */
 #ifndef CLI_GUARD_H
 #define CLI_GUARD_H
@@ -31,5 +32,8 @@ bool guard_takes_pgoptions(const char *target);
 
 /* `tenure guard install|announce|check|remove`. */
 int command_guard(struct invocation *inv);
+
+/* `tenure guard serve` (guard_serve.c). */
+int command_guard_serve(struct invocation *inv);
 
 #endif

@@ -25,6 +25,7 @@ const struct command *const command_table[] = {
     &command_row_guard_announce,
     &command_row_guard_check,
     &command_row_guard_remove,
+    &command_row_guard_serve,
     &command_row_config_get,
     &command_row_config_put,
     &command_row_config_delete,
@@ -43,7 +44,7 @@ static const struct {
     const char *name, *summary;
 } groups[] = {
     {"lease", "Ownership that outlives the process: take, renew, drop"},
-    {"guard", "Refuse stale writes where they land: install, announce, check, remove"},
+    {"guard", "Refuse stale writes where they land: install, announce, check, remove, serve"},
     {"config", "Guarded values in the store: get, put, delete, watch, history"},
     {"store", "Create, check or upgrade a store"},
 };

@@ -46,6 +46,8 @@ enum option_id {
     OPT_GROUP,
     OPT_TABLE,
     OPT_STRICT,
+    OPT_MARKS,
+    OPT_SECRET,
     OPT_WHILE,
     OPT_EPOCH,
     OPT_VERSION,

@@ -113,8 +113,9 @@ static const struct exit_note guard_exits[] = {
 
 static const struct option guard_install_options[] = {
     OPTION_GUARD_NAME,
-    {.id = OPT_TABLE, .kind = VALUE_WORD, .name = "table", .metavar = "TABLE", .required = true,
-     .repeats = true, .help = "A table to guard; may be given more than once."},
+    {.id = OPT_TABLE, .kind = VALUE_WORD, .name = "table", .metavar = "TABLE", .repeats = true,
+     .help = "A table of the database to guard; may be given more than once. A checker of HTTP "
+             "requests has none."},
     {.id = OPT_STRICT, .kind = VALUE_NONE, .name = "strict",
      .help = "Also refuse a token that is newer than the last one announced."},
     {0},
@@ -123,13 +124,16 @@ static const struct option guard_install_options[] = {
 const struct command command_row_guard_install = {
     .name = "guard",
     .verb = "install",
-    .summary = "Guard tables of a database by the tokens of a name",
+    .summary = "Guard what is written to by the tokens of a name",
     .about = "Adds a guard to the database TARGET (sqlite:PATH or postgres://HOST/DATABASE), in "
              "one transaction: from then on each write to the tables must show a token of NAME, "
              "and one that is older than the newest that the guard has seen is refused in the "
-             "same transaction as the write, whatever program or language it comes from.",
+             "same transaction as the write, whatever program or language it comes from."
+             "\n\nOr to the checker of HTTP requests at TARGET (http://HOST:PORT?secret=FILE; see "
+             "tenure guard serve): then a request must show one, in the header Tenure-Token.",
     .examples = "tenure guard install sqlite:ledger.db --name invoices --table invoice\n"
-                "tenure guard install postgres://db.example/app --name invoices --table bill\n",
+                "tenure guard install postgres://db.example/app --name invoices --table bill\n"
+                "tenure guard install 'http://127.0.0.1:7420?secret=FILE' --name invoices\n",
     .options = guard_install_options,
     .exits = guard_exits,
     .operand = OPERANDS_TARGET,
@@ -176,9 +180,9 @@ static const struct exit_note guard_check_exits[] = {
 const struct command command_row_guard_check = {
     .name = "guard",
     .verb = "check",
-    .summary = "Show the guards of a database and whether they are intact",
-    .about = "Prints each guard of the database TARGET with its tables and its mark, and whether "
-             "its triggers are as they were installed; in PostgreSQL also what it refused last. "
+    .summary = "Show the guards of a target and whether they are intact",
+    .about = "Prints each guard of TARGET with its tables and its mark, and whether its triggers "
+             "are as they were installed; but for SQLite also what it refused last. "
              "With --store it also says when a mark is higher than any token that the store has "
              "given out.",
     .examples = "tenure guard check sqlite:ledger.db\n"
@@ -194,14 +198,57 @@ static const struct option guard_remove_options[] = {OPTION_GUARD_NAME, {0}};
 const struct command command_row_guard_remove = {
     .name = "guard",
     .verb = "remove",
-    .summary = "Take a guard out of a database",
-    .about = "Removes the guard of NAME from the database TARGET, with its triggers "
-             "and its mark, in one transaction.",
+    .summary = "Take a guard out of a target",
+    .about = "Removes the guard of NAME from TARGET, with its triggers and its mark, in one "
+             "transaction.",
     .examples = "tenure guard remove sqlite:ledger.db --name invoices\n",
     .options = guard_remove_options,
     .exits = guard_exits,
     .operand = OPERANDS_TARGET,
     .run = command_guard,
+};
+
+static const struct option guard_serve_options[] = {
+    {.id = OPT_MARKS, .kind = VALUE_WORD, .name = "marks", .metavar = "FILE", .required = true,
+     .help = "Where the guards and their marks are kept; made when it is not there. One checker "
+             "uses it at a time."},
+    {.id = OPT_SECRET, .kind = VALUE_WORD, .name = "secret", .metavar = "FILE", .required = true,
+     .help = "What install, announce and remove must show: the first line of FILE, which others "
+             "must not be able to read."},
+    {0},
+};
+
+static const struct exit_note guard_serve_exits[] = {
+    {EXIT_FINE, "It was ended by SIGTERM or SIGINT."},
+    EXIT_OF_USAGE,
+    {EXIT_UNREACHABLE, "The address or the marks file is in use, or there is no such directory."},
+    {EXIT_DENIED, "A file cannot be used: permission, space, or data of something else."},
+    {EXIT_INTERNAL, "Internal error."},
+    {0},
+};
+
+const struct command command_row_guard_serve = {
+    .name = "guard",
+    .verb = "serve",
+    .summary = "Check HTTP requests for a proxy",
+    .about =
+        "Runs a checker at TARGET (default http://127.0.0.1:7420) until SIGTERM. A proxy asks it "
+        "about each request (nginx by auth_request, Envoy by ext_authz, Traefik by forwardAuth): "
+        "GET /check/NAME with the client's header Tenure-Token: NAME TOKEN. It answers 200 when "
+        "the token is the newest that it knows, 403 when it is stale (or newer than announced, "
+        "with install --strict), 401 when there is none or it is odd, and 503 when there is no "
+        "such guard or a mark cannot be kept; the header Tenure-Verdict says which."
+        "\n\nA mark is durable before anybody is told of it, and stands after a restart. GET "
+        "/metrics is for Prometheus, GET /health for whoever restarts it. It speaks no TLS: listen "
+        "on the loopback address, or leave TLS to the proxy in front.",
+    .examples = "(umask 077; head -c 32 /dev/urandom | base64 >guard.secret)\n"
+                "tenure guard serve --marks guard.marks --secret guard.secret\n"
+                "# another port\n"
+                "tenure guard serve http://127.0.0.1:7421 --marks m --secret s\n",
+    .options = guard_serve_options,
+    .exits = guard_serve_exits,
+    .operand = {{.metavar = "TARGET", .kind = VALUE_WORD}},
+    .run = command_guard_serve,
 };
 
 static const struct exit_note store_exits[] = {

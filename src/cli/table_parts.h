@@ -53,7 +53,7 @@ extern const struct command command_row_timing, command_row_doctor;
 extern const struct command command_row_store_init, command_row_store_check,
     command_row_store_upgrade;
 extern const struct command command_row_guard_install, command_row_guard_announce,
-    command_row_guard_check, command_row_guard_remove;
+    command_row_guard_check, command_row_guard_remove, command_row_guard_serve;
 extern const struct command command_row_config_get, command_row_config_put,
     command_row_config_delete, command_row_config_watch, command_row_config_history;
 extern const struct command command_row_completion;

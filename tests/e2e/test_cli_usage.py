@@ -12,9 +12,9 @@ from conftest import BINARY, DENIED, INTERNAL, USAGE
 MAN = BINARY.parent
 COMMANDS = ["lock", "lead", "check", "status", "watch", "history", "evict", "transfer", "resign",
             "timing", "doctor", "completion", "lease take", "lease renew", "lease drop",
-            "guard install", "guard announce", "guard check", "guard remove", "config get",
-            "config put", "config delete", "config watch", "config history", "store init",
-            "store check", "store upgrade"]
+            "guard install", "guard announce", "guard check", "guard remove", "guard serve",
+            "config get", "config put", "config delete", "config watch", "config history",
+            "store init", "store check", "store upgrade"]
 
 # The command line, and what its message must name: the value and the rule.
 BAD = [
@@ -123,6 +123,10 @@ BAD = [
     (["lease", "renew", "a", "--ttl", "1h"], "--token N is missing"),
     (["completion", "ksh"], "SHELL ksh: one of: bash zsh fish"),
     (["guard", "install", "sqlite:x.db", "--name", "a"], "--table TABLE is missing"),
+    (["guard", "install", "http:x", "--name", "a"], "http://HOST[:PORT]?secret=FILE"),
+    (["guard", "serve", "--marks", "m"], "--secret FILE is missing"),
+    (["guard", "serve", "--secret", "s"], "--marks FILE is missing"),
+    (["lock", "--guard", "http://", "a", "--", "true"], "the target of a guard is"),
     (["check", "a"], "no tenure of this name in the environment"),
     (["check"], "TENURE_NAME and TENURE_TOKEN are not in the environment"),
 ]
