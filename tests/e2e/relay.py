@@ -8,12 +8,13 @@ CHUNK = 65536
 
 
 class Relay:
-    """Listens on `port` of the loopback and passes on to `target`: (host, port), or the path of a
-    Unix socket.  One thread; what it is told takes effect with the next bytes at the latest."""
+    """Listens on `port` of an address of the loopback and passes on to `target`: (host, port), or
+    the path of a Unix socket.  One thread; what it is told takes effect with the next bytes at the
+    latest."""
 
-    def __init__(self, target):
+    def __init__(self, target, address="127.0.0.1", port=0):
         self.target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((address, port))
         self.port = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._peers = {}  # each end of a connection: the other one
@@ -99,6 +100,8 @@ class Relay:
         return len(self._peers) // 2
 
     def close(self):
+        if self._ended:
+            return
         self._ended = True
         self._wake.send(b"x")
         self._thread.join()

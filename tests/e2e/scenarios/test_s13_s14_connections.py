@@ -9,11 +9,12 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import shutil
+import signal
 
 import pytest
 
-from conftest import ROOT, Cli, wait_until
-from field import NOTICE_S, SLACK_S, full, now, pause, resource  # noqa: F401
+from conftest import BINARY, ROOT, Cli, Running, pause, wait_until
+from field import NOTICE_S, SLACK_S, as_root, full, now, resource  # noqa: F401
 from postgres import running_server
 from relay import Relay
 
@@ -105,3 +106,28 @@ def test_a_holder_that_vanishes_while_its_connection_stays_is_followed_in_time(f
     assert taken.token > first.token
     assert TTL_S * 2 / 3 - 0.3 < taken.at - began < TTL_S + NOTICE_S + 2 * SLACK_S
     assert resource.overlaps() == []
+
+
+@as_root
+def test_a_name_that_leads_elsewhere_is_followed(field, tmp_path):
+    """P3: who resolved the store's name once and for ever loses all that it holds."""
+    direct, relay, behind = field
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 store.test\n")
+    named = behind.store.replace("127.0.0.1", "store.test")
+    holder = Running(["unshare", "--mount", "sh", "-c",
+                      f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh", str(BINARY), "lock",
+                      "--store", named, *TTL, "job"], env=behind.env)
+    try:
+        token = int(holder.out.wait_for(str.isdigit))
+        elsewhere = Relay(relay.target, "127.0.0.2", relay.port)
+        hosts.write_text("127.0.0.2 store.test\n")
+        relay.close()
+        wait_until(lambda: elsewhere.accepted, "a connection to the new address")
+        pause(2 * TTL_S)
+        assert holder.running and direct.holders("job")[0]["token"] == token
+        holder.send(signal.SIGTERM)
+        assert holder.wait() == 0
+        elsewhere.close()
+    finally:
+        holder.end()
