@@ -15,6 +15,7 @@ import pytest
 
 from authority import Authority
 from conftest import DENIED, LIMIT_S, LOST, REFUSED, UNREACHABLE, Cli, pause, wait_until
+from relay import Relay
 
 TOOL = pathlib.Path(__file__).resolve().parent.parent / "store/with_etcd"
 LOADER = importlib.machinery.SourceFileLoader("with_etcd", str(TOOL))
@@ -51,6 +52,13 @@ def lock_once(cli, name="job"):
     done = cli.run("lock", name, "--", "sh", "-c", "echo $TENURE_TOKEN")
     assert done.code == 0, done.err
     return int(done.out)
+
+
+def compact(cluster):
+    """Forgets all but the latest state."""
+    status = cluster.etcdctl("endpoint", "status", "-w", "fields")
+    cluster.etcdctl("compact", next(line.split(":")[1].strip() for line in status.splitlines()
+                                    if '"Revision"' in line))
 
 
 def end_of(process):
@@ -213,10 +221,7 @@ def test_a_full_store_refuses_and_says_so(start):
     done = cli.run("lock", "-n", "job", "--", "true")
     assert done.code == DENIED and "space" in done.err, done.err
     cluster.etcdctl("del", "--prefix", "fill/")
-    revision = cluster.etcdctl("endpoint", "status", "-w", "fields")
-    revision = next(line.split(":")[1].strip() for line in revision.splitlines()
-                    if '"Revision"' in line)
-    cluster.etcdctl("compact", revision)
+    compact(cluster)
     cluster.etcdctl("defrag")
     cluster.etcdctl("alarm", "disarm")
     assert lock_once(cli) > token
@@ -237,6 +242,26 @@ def test_nobody_there_is_said_at_once(tmp_path, start):
     cluster.stop()
     done = cli.run("lock", "-n", "job", "--", "true")
     assert done.code == UNREACHABLE and "refused" in done.err
+
+
+def test_what_was_missed_is_found_although_the_history_is_gone(start, command):
+    """P7: who was cut off reconnects behind a compaction, and its watch cannot go on."""
+    cluster, cli = start()
+    host, port = cluster.endpoints().split(":")
+    relay = Relay((host, int(port)))
+    behind = command(f"etcd://127.0.0.1:{relay.port}/test")
+    process, token = cli.hold("job", "--ttl", "60s")
+    waiter = behind.start("lock", "--ttl", "30s", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    cli.wait_for_waiters("job", 1)
+    relay.target = "/nowhere"
+    relay.cut()
+    for i in range(3):
+        cluster.etcdctl("put", "elsewhere", str(i))
+    assert end_of(process) == 0
+    compact(cluster)
+    relay.target = (host, int(port))
+    assert waiter.wait(20) == 0 and int(waiter.out.text()) > token
+    relay.close()
 
 
 # ---- TLS and passwords ---------------------------------------------------------------------------
