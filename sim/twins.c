@@ -26,10 +26,10 @@ int64_t clock_wall_ms(void)
     return WALL_START_MS + host_clock(host_current).ms + host_current->wall_step_ms;
 }
 
-bool clock_domain(char buf[CLOCK_DOMAIN_BYTES])
+int clock_domain(char buf[CLOCK_DOMAIN_BYTES])
 {
     snprintf(buf, CLOCK_DOMAIN_BYTES, "%s", host_current->name);
-    return true;
+    return 0;
 }
 
 int twin_gettime(clockid_t clock, struct timespec *ret)

@@ -42,7 +42,7 @@ extern "C" {
     X(INVALID, -60, MISUSE, "an argument is invalid")                                              \
     X(FORKED, -61, MISUSE, "the handle belongs to the parent process")                             \
     X(STATE, -62, MISUSE, "the call does not fit the state of the claim")                          \
-    X(NO_MEMORY, -80, BROKEN, "out of memory")                                                     \
+    X(NO_MEMORY, -80, BROKEN, "out of memory or descriptors")                                      \
     X(INTERNAL, -81, BROKEN, "internal error")
 
 typedef enum tenure_code {

@@ -1,5 +1,6 @@
 #include "os/clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,9 @@ static ssize_t read_file(const char *path, char *buf, size_t cap)
     if (fd < 0)
         return -1;
     ssize_t n = read(fd, buf, cap - 1);
+    int e = errno;
     close(fd);
+    errno = e;
     if (n < 0)
         return -1;
     buf[n] = '\0';
@@ -46,25 +49,28 @@ static ssize_t read_file(const char *path, char *buf, size_t cap)
 }
 
 /* The offset of our time namespace on CLOCK_BOOTTIME, as the kernel prints it; "" when none. */
-static void boottime_offset(char *buf, size_t cap)
+static int boottime_offset(char *buf, size_t cap)
 {
     char text[256];
     long long sec = 0, nsec = 0;
     buf[0] = '\0';
-    if (read_file("/proc/self/timens_offsets", text, sizeof text) <= 0)
-        return; /* a kernel without time namespaces */
+    if (read_file("/proc/self/timens_offsets", text, sizeof text) < 0)
+        return errno == ENOENT ? 0 : errno; /* 0: a kernel without time namespaces */
     const char *line = strstr(text, "boottime");
     if (line && sscanf(line, "boottime %lld %lld", &sec, &nsec) == 2 && (sec != 0 || nsec != 0))
         snprintf(buf, cap, "+%lld.%09lld", sec, nsec);
+    return 0;
 }
 
-bool clock_domain(char buf[CLOCK_DOMAIN_BYTES])
+int clock_domain(char buf[CLOCK_DOMAIN_BYTES])
 {
     char id[40], offset[40];
-    if (read_file("/proc/sys/kernel/random/boot_id", id, sizeof id) < 36)
-        return false;
+    ssize_t n = read_file("/proc/sys/kernel/random/boot_id", id, sizeof id);
+    if (n < 36)
+        return n < 0 ? errno : EIO;
     id[36] = '\0';
-    boottime_offset(offset, sizeof offset);
-    snprintf(buf, CLOCK_DOMAIN_BYTES, "%s%s", id, offset);
-    return true;
+    int e = boottime_offset(offset, sizeof offset);
+    if (e == 0)
+        snprintf(buf, CLOCK_DOMAIN_BYTES, "%s%s", id, offset);
+    return e;
 }

@@ -16,8 +16,8 @@ int64_t clock_wall_ms(void);
 
 /* Names the run of the machine and the time namespace that clock_now() counts in: two readings
  * are comparable exactly when their domains are equal.  "boot-id" or "boot-id+offset".  Returns
- * false when the kernel does not tell. */
+ * 0, or an errno when the kernel does not tell. */
 #define CLOCK_DOMAIN_BYTES 80
-bool clock_domain(char buf[CLOCK_DOMAIN_BYTES]);
+int clock_domain(char buf[CLOCK_DOMAIN_BYTES]);
 
 #endif

@@ -34,6 +34,8 @@ int fail_code(int errnum)
     case EDQUOT:
         return TENURE_NO_SPACE;
     case ENOMEM:
+    case EMFILE:
+    case ENFILE:
         return TENURE_NO_MEMORY;
     default:
         return TENURE_UNREACHABLE;

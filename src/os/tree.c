@@ -28,12 +28,12 @@ int tree_open(struct tree *ret)
     char link[16];
     ssize_t n = readlinkat(t.proc, "self", link, sizeof link - 1);
     link[n > 0 ? n : 0] = '\0';
-    if (n <= 0 || atoi(link) != getpid() || tree_process(&t, getpid(), &self) < 0) {
+    int code = n <= 0 || atoi(link) != getpid() ? -ESRCH : tree_process(&t, getpid(), &self);
+    if (code < 0)
         close(t.proc);
-        return -ESRCH;
-    }
-    *ret = t;
-    return 0;
+    else
+        *ret = t;
+    return code;
 }
 
 static void table_free(struct process_table *table)

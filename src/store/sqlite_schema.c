@@ -403,9 +403,12 @@ static int check_mirror(struct sqlite_store *s, const struct meta *m, tenure_err
 
 static int check_domain(struct sqlite_store *s, const struct meta *m, tenure_error *err)
 {
-    if (!clock_domain(s->domain))
+    int e = clock_domain(s->domain);
+    if (e == ENOENT || e == EACCES || e == EIO)
         return fail(err, TENURE_UNSAFE_PLACE, "the kernel does not tell its boot id "
                                               "(/proc/sys/kernel/random/boot_id)");
+    if (e != 0)
+        return fail_errno(err, e, "/proc/sys/kernel/random/boot_id");
     if (strcmp(m->domain, s->domain) == 0 ||
         strncmp(m->domain, s->domain, BOOT_ID_BYTES) != 0)
         return 0;

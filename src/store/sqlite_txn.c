@@ -39,9 +39,12 @@ int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error 
     case TENURE_INTERNAL:
         return fail(err, code, "%s: cannot %s: %s (%d)", s->path, doing, sqlite3_errmsg(s->db),
                     rc);
-    default:
-        return fail(err, code, "%s: cannot %s: %s", s->path, doing,
-                    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
+    default: {
+        int e = s->db ? sqlite3_system_errno(s->db) : 0;
+        return fail(err, code, "%s: cannot %s: %s%s%s", s->path, doing,
+                    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc), e ? ": " : "",
+                    e ? strerror(e) : "");
+    }
     }
 }
 

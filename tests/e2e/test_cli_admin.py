@@ -1,10 +1,13 @@
 """What operators see and do: status, watch, history, evict, doctor, store."""
 import json
 import os
+import resource
 import signal
 import subprocess
 
-from conftest import BINARY, LOST, UNREACHABLE, DENIED, USAGE, wait_until
+import pytest
+
+from conftest import BINARY, DENIED, INTERNAL, LOST, UNREACHABLE, USAGE, wait_until
 
 
 # ---- status and history -----------------------------------------------------------------------
@@ -250,3 +253,13 @@ def test_a_store_whose_path_is_not_utf_8_can_be_shown(cli):
                                *arguments[1:]], capture_output=True, env=cli.env)
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["store"].endswith("/?/s.db")
+
+
+@pytest.mark.parametrize("limit", [7, 8, 9, 12, 14, 16, 19])
+def test_too_few_descriptors_are_named(cli, limit):
+    assert cli.run("lock", "job", "--", "true").code == 0
+    done = cli.run("lock", "job", "--", "echo", "ran",
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+    assert done.code == INTERNAL and done.out == ""
+    assert "Too many open files" in done.err, done.err
+    assert cli.run("lock", "-n", "job", "--", "true").code == 0
