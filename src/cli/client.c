@@ -11,6 +11,7 @@
 #include "cli/parse.h"
 #include "cli/say.h"
 #include "core/timing.h"
+#include "os/clock.h"
 #include "wire/url.h"
 
 int client_fail(const tenure_error *err)
@@ -61,6 +62,17 @@ int client_operate(const struct invocation *inv, client_call *call)
         printf("%" PRIu64 "\n", token);
     tenure_close(t);
     return output_finish(code);
+}
+
+bool client_asks_again(tenure *t, struct instant limit, int *code, tenure_error *err)
+{
+    int64_t left = instant_diff(clock_now(), limit).ms;
+    if (*code != TENURE_HELD || left <= 0)
+        return false;
+    int hint = tenure_watch(t, left < TIMING_NOTICE_MS ? left : TIMING_NOTICE_MS, err);
+    if (hint < 0)
+        *code = hint;
+    return hint >= 0;
 }
 
 int client_watch(tenure *t, client_look *look, void *arg)

@@ -2,7 +2,10 @@
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
 
+#include <stdbool.h>
 #include <tenure/tenure.h>
+
+#include "core/time.h"
 
 struct invocation;
 
@@ -20,6 +23,11 @@ int client_fail(const tenure_error *err);
 /* "user@host": who acts at this terminal.  --as wins. */
 #define CLIENT_ACTOR_BYTES 129
 const char *client_actor(const struct invocation *inv, char buf[CLIENT_ACTOR_BYTES]);
+
+/* After a call that was answered with `*code`: true when it is to be made again, because it was
+ * TENURE_HELD, `limit` (os/clock.h) is still to come, and something may have changed since.  An
+ * error of the waiting takes the place of *code, in *err. */
+bool client_asks_again(tenure *t, struct instant limit, int *code, tenure_error *err);
 
 /* One call of an operator about inv->operand[0].  `by` is who acts; *ret_token, 0 before, is what
  * is printed when it is set. */

@@ -21,6 +21,7 @@ int command_resign(struct invocation *inv);
 int command_timing(struct invocation *inv);
 int command_doctor(struct invocation *inv);
 int command_config(struct invocation *inv);
+int command_permit(struct invocation *inv);
 int command_store(struct invocation *inv);
 int command_completion(struct invocation *inv);
 

@@ -101,8 +101,8 @@ void help_command(const struct command *c)
 {
     char synopsis[SYNOPSIS_BYTES];
     bool question = c->summary[strlen(c->summary) - 1] == '?';
-    printf("Usage: %s\n\n%s%s\n\n", help_synopsis(c, synopsis), c->summary,
-           question ? "" : ".");
+    fill(help_synopsis(c, synopsis), printf("Usage:"), 7);
+    printf("\n%s%s\n\n", c->summary, question ? "" : ".");
     fill(c->about, 0, 0);
     puts("\nOptions:");
     for (const struct option *o = c->options; o->name; o++)
@@ -119,7 +119,7 @@ void help_group(const char *name)
     for (const struct command *const *c = command_table; *c; c++) {
         if (strcmp((*c)->name, name) != 0)
             continue;
-        puts(help_synopsis(*c, synopsis));
+        fill(help_synopsis(*c, synopsis), 0, 0);
         fill((*c)->summary, 0, 6);
     }
     printf("\nMore: tenure %s VERB --help\n", name);

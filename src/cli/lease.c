@@ -9,7 +9,6 @@
 #include "cli/client.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "core/timing.h"
 #include "os/clock.h"
 
 /* Takes it, or tries again whenever something changed until the wait is over. */
@@ -18,15 +17,11 @@ static int take_in_time(const struct invocation *inv, tenure *t, const char *own
 {
     int64_t ttl_ms = option_number(inv, OPT_TTL, 0);
     struct instant limit = instant_add(clock_now(), option_span(inv, OPT_WAIT, SPAN(0)));
-    for (;;) {
-        int code = tenure_lease_take(t, inv->operand[0], owner, ttl_ms, ret, err);
-        int64_t left = instant_diff(clock_now(), limit).ms;
-        if (code != TENURE_HELD || left <= 0)
-            return code;
-        code = tenure_watch(t, left < TIMING_NOTICE_MS ? left : TIMING_NOTICE_MS, err);
-        if (code < 0)
-            return code;
-    }
+    int code;
+    do
+        code = tenure_lease_take(t, inv->operand[0], owner, ttl_ms, ret, err);
+    while (client_asks_again(t, limit, &code, err));
+    return code;
 }
 
 static void print_lease(const struct invocation *inv, tenure *t, const char *owner,

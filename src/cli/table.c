@@ -31,6 +31,11 @@ const struct command *const command_table[] = {
     &command_row_config_delete,
     &command_row_config_watch,
     &command_row_config_history,
+    &command_row_permit_keygen,
+    &command_row_permit_issue,
+    &command_row_permit_verify,
+    &command_row_permit_list,
+    &command_row_permit_revoke,
     &command_row_timing,
     &command_row_doctor,
     &command_row_store_init,
@@ -46,6 +51,7 @@ static const struct {
     {"lease", "Ownership that outlives the process: take, renew, drop"},
     {"guard", "Refuse stale writes where they land: install, announce, check, remove, serve"},
     {"config", "Guarded values in the store: get, put, delete, watch, history"},
+    {"permit", "Signed permits for side effects: keygen, issue, verify, list, revoke"},
     {"store", "Create, check or upgrade a store"},
 };
 

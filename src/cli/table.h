@@ -51,6 +51,14 @@ enum option_id {
     OPT_WHILE,
     OPT_EPOCH,
     OPT_VERSION,
+    OPT_ROLE,
+    OPT_KEY,
+    OPT_KEYS,
+    OPT_STATE,
+    OPT_FOR,
+    OPT_CLOCK_ERROR,
+    OPT_RETRIES,
+    OPT_SERIAL,
     OPTION_COUNT,
 };
 

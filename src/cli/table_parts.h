@@ -56,6 +56,8 @@ extern const struct command command_row_guard_install, command_row_guard_announc
     command_row_guard_check, command_row_guard_remove, command_row_guard_serve;
 extern const struct command command_row_config_get, command_row_config_put,
     command_row_config_delete, command_row_config_watch, command_row_config_history;
+extern const struct command command_row_permit_keygen, command_row_permit_issue,
+    command_row_permit_verify, command_row_permit_list, command_row_permit_revoke;
 extern const struct command command_row_completion;
 
 #endif

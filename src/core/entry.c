@@ -22,17 +22,6 @@ uint64_t entry_version(const struct entry *e)
     return entry_exists(e) ? e->change[0].version : 0;
 }
 
-/* Versions are drawn from the tokens, so one that was deleted and is there again has a higher one.
- * */
-static uint64_t draw_version(const struct entry *e, struct facts *f)
-{
-    uint64_t highest = e->change_count > 0 ? e->change[0].version : 0;
-    if (highest < f->token_floor)
-        highest = f->token_floor;
-    f->token_floor = highest + 1;
-    return f->token_floor;
-}
-
 static void remember(struct entry *e, const struct entry_change *change)
 {
     uint32_t kept = e->change_count < ENTRY_CHANGES_MAX ? e->change_count : ENTRY_CHANGES_MAX - 1;
@@ -52,8 +41,10 @@ enum entry_verdict entry_change(struct entry *e, struct claim *held, struct fact
         return ENTRY_ABSENT;
     e->value = value ? *value : (struct text){NULL, 0};
     e->touched = f->now;
+    /* From the tokens, so that one that was deleted and is there again has a higher version. */
+    uint64_t version = facts_draw(f, e->change_count > 0 ? e->change[0].version : 0);
     remember(e, &(struct entry_change){
-                    .version = draw_version(e, f),
+                    .version = version,
                     .deleted = !value,
                     .bytes = e->value.len,
                     .by = terms->by,

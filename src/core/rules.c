@@ -99,6 +99,16 @@ bool rules_stands(struct claim *c, const struct facts *f, uint64_t token)
     return t && death_of(t, f, &ended) == CAUSE_NONE;
 }
 
+struct instant rules_until(struct claim *c, const struct facts *f, uint64_t token)
+{
+    const struct ticket *t = claim_find_token(c, token);
+    struct instant until = t->until;
+    if (t->id.session == 0)
+        return until; /* a lease */
+    (void)f->liveness(f->oracle, t->id.session, &until);
+    return instant_min(instant_min(until, t->until), instant_add(f->now, t->ttl));
+}
+
 /* Takes ticket `at` out if it is dead; says whether it did. */
 static bool bury(struct claim *c, const struct facts *f, uint32_t at, struct effects *fx)
 {
@@ -142,15 +152,21 @@ static struct span vacancy(const struct claim *c, const struct facts *f)
     return instant_diff(c->vacant_since, f->now);
 }
 
+uint64_t facts_draw(struct facts *f, uint64_t highest)
+{
+    if (highest < f->token_floor)
+        highest = f->token_floor;
+    assert(highest < UINT64_MAX);
+    f->token_floor = highest + 1;
+    return f->token_floor;
+}
+
 static void grant(struct claim *c, struct facts *f, uint32_t at, struct effects *fx)
 {
     struct span vacant = vacancy(c, f);
     struct ticket *t = claim_promote(c, at);
-    uint64_t highest = c->last_token > f->token_floor ? c->last_token : f->token_floor;
-    assert(highest < UINT64_MAX);
-    t->token = highest + 1;
+    t->token = facts_draw(f, c->last_token);
     c->last_token = t->token;
-    f->token_floor = t->token;
     ticket_move(t, TENURE_TICKET_HELD);
     t->granted = f->now;
     t->wall_ms = f->wall_ms;

@@ -40,6 +40,10 @@ struct facts {
     void *oracle;
 };
 
+/* Draws the next token, or another number that only grows: above `highest` and the floor, which it
+ * becomes. */
+uint64_t facts_draw(struct facts *f, uint64_t highest);
+
 /* What follows from a decision, besides the record. */
 struct effects {
     bool changed; /* the record is to be written (claim_is_idle: may be deleted later) */
@@ -143,6 +147,10 @@ enum verdict rules_sweep(struct claim *c, struct facts *f, struct effects *fx);
 
 /* Whether the tenure with this token stands: held, and its holder is alive.  Changes nothing. */
 bool rules_stands(struct claim *c, const struct facts *f, uint64_t token);
+
+/* Until when a tenure that stands is sure to, if its holder is not heard of any more: what a store
+ * says of its session, but not more than its ttl from now.  The token must stand. */
+struct instant rules_until(struct claim *c, const struct facts *f, uint64_t token);
 
 /* Whether nobody holds or waits, so that the record is only history. */
 bool claim_is_idle(const struct claim *c);

@@ -34,3 +34,17 @@ bool text_is_clean(struct text t)
     }
     return true;
 }
+
+bool text_next_word(struct text *rest, struct text *ret)
+{
+    size_t len = 0;
+    while (len < rest->len && rest->at[len] != ' ')
+        len++;
+    if (len == 0 || len + 1 == rest->len)
+        return false;
+    *ret = (struct text){rest->at, len};
+    size_t used = len < rest->len ? len + 1 : len;
+    rest->at += used;
+    rest->len -= used;
+    return true;
+}

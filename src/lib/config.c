@@ -5,6 +5,7 @@
 #include <tenure/config.h>
 
 #include "lib/handle.h"
+#include "lib/holder.h"
 #include "os/clock.h"
 #include "wire/entry.h"
 
@@ -53,24 +54,15 @@ struct change {
     enum record_flaw flaw;
     bool flaw_in_name;
     uint64_t version; /* the new one, or the one that it is at */
-    uint64_t holder;  /* the token under which the name is held, 0: nobody */
-    char as[CLAIM_AS_BYTES_MAX + 1];
+    struct holder holder;
 };
 
 /* Decodes the record of the name that must be held; notes who holds it. */
 static bool find_holder(struct change *c, const struct store_record *record)
 {
-    c->flaw = record_decode(record->bytes, record->len, c->scratch);
+    c->flaw = holder_find(record, c->scratch, &c->holder);
     c->flaw_in_name = c->flaw != RECORD_FINE;
-    if (c->flaw_in_name)
-        return false;
-    c->holder = 0;
-    if (claim_holders(c->scratch) > 0) {
-        struct text as = c->scratch->ticket[0].as;
-        c->holder = c->scratch->ticket[0].token;
-        snprintf(c->as, sizeof c->as, "%.*s", (int)as.len, as.len ? as.at : "");
-    }
-    return true;
+    return !c->flaw_in_name;
 }
 
 static int change_apply(void *arg, struct store_view *view)
@@ -100,15 +92,7 @@ static int explain(const struct change *c, int verdict, const char *key,
 {
     switch (verdict) {
     case ENTRY_NOT_HELD:
-        if (c->holder == terms->epoch)
-            return error_set(err, TENURE_NOT_OWNED, "%s: its holder under epoch %llu (%s) is dead",
-                             terms->name, (unsigned long long)terms->epoch, c->as);
-        if (c->holder == 0)
-            return error_set(err, TENURE_NOT_OWNED, "%s is not held under epoch %llu, nor at all",
-                             terms->name, (unsigned long long)terms->epoch);
-        return error_set(err, TENURE_NOT_OWNED, "%s is not held under epoch %llu: %s holds it "
-                                                "under %llu", terms->name,
-                         (unsigned long long)terms->epoch, c->as, (unsigned long long)c->holder);
+        return holder_explain(&c->holder, terms->name, terms->epoch, err);
     case ENTRY_CHANGED:
         if (c->version == 0)
             return error_set(err, TENURE_CHANGED, "%s is not there, and not at version %llu", key,
@@ -204,14 +188,6 @@ struct strings {
     char name[ENTRY_CHANGES_MAX][NAME_BYTES_MAX + 1];
 };
 
-static const char *string(struct text t, char *buf)
-{
-    if (t.len > 0)
-        memcpy(buf, t.at, t.len);
-    buf[t.len] = '\0';
-    return buf;
-}
-
 static void show_changes(const struct entry *e, struct strings *s, tenure_config_change *ret)
 {
     for (uint32_t i = 0; i < e->change_count; i++) {
@@ -220,8 +196,8 @@ static void show_changes(const struct entry *e, struct strings *s, tenure_config
             .version = c->version,
             .deleted = c->deleted,
             .bytes = (size_t)c->bytes,
-            .by = string(c->by, s->by[i]),
-            .name = string(c->name, s->name[i]),
+            .by = text_string(c->by, s->by[i]),
+            .name = text_string(c->name, s->name[i]),
             .epoch = c->epoch,
             .wall_ms = c->wall_ms,
         };

@@ -197,10 +197,11 @@ int handle_decide(tenure *t, const char *name, struct decision *d, tenure_error 
 /* One read, to its end or to the end of a ttl.  0, or a code with *err filled.  Mutex held. */
 int handle_read(tenure *t, struct store_read *op, tenure_error *err);
 
-/* Entries of the configuration lie beside the names, under keys that begin with a mark that no name
- * has; all of them are before this key, and all names behind it. */
+/* Entries of the configuration and permits lie beside the names, under keys that begin with a mark
+ * that no name has; all of them are before NAMES_AFTER, and all names behind it. */
 #define CONFIG_MARK "!"
-#define NAMES_AFTER "\""
+#define PERMIT_MARK "#"
+#define NAMES_AFTER "$"
 
 /* ---- session.c ----------------------------------------------------------------------------- */
 

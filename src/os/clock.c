@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +32,25 @@ int64_t clock_fine_ns(void)
 int64_t clock_wall_ms(void)
 {
     return read_ms(CLOCK_REALTIME);
+}
+
+/* The kernel lets the error grow by 500 ppm from what its last adjustment said, up to 16 s.  Who
+ * disciplines the clock without stating an error (systemd-timesyncd states 0) says nothing. */
+int64_t clock_judge_bound(int state, int status, long max_error_us, long estimated_error_us)
+{
+    if (state < 0 || state == TIME_ERROR || (status & STA_UNSYNC) != 0)
+        return -1;
+    if (estimated_error_us <= 0 || max_error_us < estimated_error_us || max_error_us >= 16000000)
+        return -1;
+    return (max_error_us + 999) / 1000 + 1; /* what we read is rounded down, too */
+}
+
+int64_t clock_wall_bound(int64_t *ret_error_ms)
+{
+    struct timex t = {.modes = 0};
+    int state = adjtimex(&t);
+    *ret_error_ms = clock_judge_bound(state, t.status, t.maxerror, t.esterror);
+    return clock_wall_ms();
 }
 
 static ssize_t read_file(const char *path, char *buf, size_t cap)

@@ -14,6 +14,7 @@ COMMANDS = ["lock", "lead", "check", "status", "watch", "history", "evict", "tra
             "timing", "doctor", "completion", "lease take", "lease renew", "lease drop",
             "guard install", "guard announce", "guard check", "guard remove", "guard serve",
             "config get", "config put", "config delete", "config watch", "config history",
+            "permit keygen", "permit issue", "permit verify", "permit list", "permit revoke",
             "store init", "store check", "store upgrade"]
 
 # The command line, and what its message must name: the value and the rule.

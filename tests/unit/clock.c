@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/timex.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,7 +59,21 @@ static void the_clock_goes_on_in_suspend(void)
     CHECK(WEXITSTATUS(status) != 1);
 }
 
+/* How far the wall clock may be off: unknown unless somebody keeps it synchronised and says so. */
+static void an_error_that_nobody_vouches_for_is_unknown(void)
+{
+    CHECK(clock_judge_bound(TIME_OK, 0, 1500, 200) == 3); /* rounded up, and so is the reading */
+    CHECK(clock_judge_bound(TIME_INS, STA_PLL | STA_NANO, 20001, 9) == 22);
+    CHECK(clock_judge_bound(TIME_ERROR, 0, 1500, 200) == -1);
+    CHECK(clock_judge_bound(TIME_OK, STA_UNSYNC, 1500, 200) == -1);
+    CHECK(clock_judge_bound(-1, 0, 1500, 200) == -1); /* adjtimex() failed */
+    CHECK(clock_judge_bound(TIME_OK, 0, 16000000, 200) == -1); /* the kernel gave up */
+    CHECK(clock_judge_bound(TIME_OK, 0, 0, 0) == -1); /* who disciplines it states no error */
+    CHECK(clock_judge_bound(TIME_OK, 0, 1500, 0) == -1);
+}
+
 int main(void)
 {
-    return TAP_RUN(TAP(the_clock_is_the_time_since_boot), TAP(the_clock_goes_on_in_suspend));
+    return TAP_RUN(TAP(an_error_that_nobody_vouches_for_is_unknown),
+                   TAP(the_clock_is_the_time_since_boot), TAP(the_clock_goes_on_in_suspend));
 }
