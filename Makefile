@@ -12,6 +12,10 @@ $(BUILD)/build.ninja:
 run: all
 	@BUILD=$(BUILD) examples/invoices/demo
 
+# The drain drill: what a leader that wakes up late can still do, without and with what stops it.
+drills: all
+	@BUILD=$(BUILD) examples/drain/drill
+
 # Everything that can be checked, in three builds; ends with "N passed, N failed".
 test:
 	@tools/deps
@@ -57,4 +61,4 @@ soak: all
 clean:
 	@rm -rf build build-*
 
-.PHONY: all run test sim gaps fuzz mutants install bench soak clean
+.PHONY: all run drills test sim gaps fuzz mutants install bench soak clean

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tenure.sh [lock|contend|elect|rest|held|cold ...]: tenure on its stores, through the library and the command.
+# tenure.sh [lock|contend|elect|rest|held|cold|permit ...]: tenure on its stores, through the library and the command.
 # BUILD names the build directory (default: ../build), whose tenure and libtenure are measured.
 . "$(dirname "$0")/lib.sh"
 BUILD=$(cd "${BUILD:-$BENCH/../build}" && pwd)
@@ -43,4 +43,8 @@ p.terminate(); p.wait()
 EOF
     row $P cold binary_MB "$(mb "$(stat -Lc %s "$TENURE")")"
     row $P cold library_MB "$(mb "$(stat -Lc %s "$BUILD/src/lib/libtenure.so")")"
+fi
+if want permit; then
+    cc -O2 -Wall -Wextra -I"$BENCH/../include" -o "$BIN/permit" "$BENCH/permit.c" "$BUILD/src/lib/libtenure.so" -Wl,-rpath,"$BUILD/src/lib" -pthread
+    U=$(fresh); "$BIN/permit" $P "$U" "$DATA/t" "$DUR"
 fi

@@ -1,0 +1,60 @@
+"""The drain story of `make drills`: each way lets through what it says; else the drill tells."""
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DRILL = ROOT / "examples/drain/drill"
+LIMIT_S = 120
+
+
+@pytest.fixture
+def drill(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("TENURE_")]:
+        monkeypatch.delenv(name)
+    loader = importlib.machinery.SourceFileLoader("drill", str(DRILL))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("drill", loader))
+    loader.exec_module(module)
+    yield module
+    shutil.rmtree(DRILL.parent / "__pycache__", ignore_errors=True)
+
+
+def left_behind():
+    return set(pathlib.Path(tempfile.gettempdir()).glob("tenure-drain-*"))
+
+
+def test_an_election_alone_lets_all_through_and_permits_nothing():
+    before = left_behind()
+    done = subprocess.run([DRILL], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAIL" not in done.stdout and done.stdout.count("\n  ok  ") == 5
+    rows = {line[:24].strip(): line[24:].split()[:2] for line in done.stdout.splitlines()}
+    assert rows["election only"] == ["7", "6"] and rows["+ permits"] == ["0", "0"]
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert left_behind() <= before
+
+
+def test_an_agent_that_does_not_ask_lets_the_late_drain_through(drill, tmp_path, monkeypatch):
+    class Careless(drill.Agent):
+        def __init__(self, way, directory, env):
+            super().__init__(way._replace(permits=False), directory, env)
+
+    monkeypatch.setattr(drill, "Agent", Careless)
+    outcome = drill.Drill(drill.WAYS[3], tmp_path).run()
+    assert outcome.late == ["node-4"] and outcome.twice == ["node-4"]
+
+
+def test_a_claim_that_does_not_hold_is_shown_and_fails(drill, capsys):
+    refused = [{"by": "agent", "text": "tenure: drain node-4: expired: late", "node": "node-4"}]
+    counts = (7, 2, 1, 1)
+    outcomes = [drill.Outcome(way, ["node-4"] * n, ["node-4"], 0,
+                              refused if way.permits else [], [])
+                for way, n in zip(drill.WAYS, counts)]
+    assert not drill.verdict(outcomes)
+    assert "FAIL  with permits: 1" in capsys.readouterr().out
