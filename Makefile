@@ -46,11 +46,13 @@ mutants:
 install: all
 	@meson install -C $(BUILD) --no-rebuild
 
-# Beside its peers, in one run: PEERS="local redis pg etcd zk node raw" (each needs its server).
+# Beside its peers, in one run: PEERS="local redis pg etcd zk node raw" (each needs its server); then
+# what the guards cost.
 PEERS ?= local redis pg
 bench: all
 	@tools/deps build bench
 	@BUILD=$(CURDIR)/$(BUILD) bench/run-all bench/tenure.sh $(PEERS)
+	@BUILD=$(CURDIR)/$(BUILD) bench/run-all -r 1 -s guards -o /tmp/tenure-bench/guards.tsv bench/guards.sh
 
 # A crowd of processes, faults, and a referee: make soak MINUTES=5.
 MINUTES ?= 1

@@ -1,6 +1,7 @@
 """The HTTP guard in its place: real nginx, configured as docs/guard-http.md says, in front of a
 service that takes everything (P10)."""
 import http.client
+import pathlib
 import re
 import signal
 import subprocess
@@ -61,6 +62,15 @@ def test_the_client_cannot_reach_past_the_check(nginx, service):  # noqa: F811
         for method in ("GET", "POST"):
             assert ask(nginx.port, method, path, [])[0] in (401, 404), path
     assert service.seen == []
+
+
+def test_a_check_costs_no_connection(nginx, checker):  # noqa: F811
+    assert checker.announce(42).returncode == 0
+    for _ in range(20):
+        assert nginx.send(42)[0] == 200 and nginx.send(41)[0] == 403
+    to_checker = [line for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()
+                  if line.split()[2].endswith(f":{checker.port:04X}")]
+    assert len(to_checker) < 20, "of 40 checks"  # each worker keeps some; closed ones stay in sight
 
 
 # ---- the successor ----------------------------------------------------------------------------
