@@ -119,7 +119,7 @@ struct etcd_work {
     struct instant give_up; /* while it is not in flight */
 
     uint64_t session; /* OPEN, RENEW, CLOSE */
-    int64_t lease;    /* OPEN */
+    int64_t lease;    /* OPEN; CLOSE: of our own */
     struct span ttl;  /* OPEN */
     int parts;        /* OPEN, RENEW: answers that are still to come */
     tenure_error trouble;   /* OPEN: of one that came */

@@ -58,6 +58,15 @@ void etcd_lease_revoke(struct etcd_store *s, int64_t lease)
                         nothing, NULL);
 }
 
+/* What another process's session hung on; 0: it had ended before. */
+static int64_t lease_of(const Etcd__RangeResponse *r)
+{
+    struct etcd_session value;
+    bool found = r && r->n_kvs == 1 &&
+                 etcd_session_decode(r->kvs[0]->value.data, r->kvs[0]->value.len, &value);
+    return found ? value.lease : 0;
+}
+
 static void closed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
                    const ProtobufCMessage *answer)
 {
@@ -68,7 +77,7 @@ static void closed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end
         return;
     }
     etcd_session_note(s, w->session, SESSION_GONE, NULL, r->header->revision);
-    etcd_lease_revoke(s, w->lease);
+    etcd_lease_revoke(s, w->lease != 0 ? w->lease : lease_of(etcd_answer_range(r, 0)));
     etcd_work_land(s, w);
     etcd_work_finish(w, 0);
 }
@@ -77,6 +86,8 @@ static void close_start(struct etcd_store *s, struct etcd_work *w)
 {
     etcd_arena_clear(&s->arena);
     struct etcd_txn *t = etcd_txn_new(&s->arena);
+    if (w->lease == 0)
+        etcd_txn_range(t, etcd_session_key(s, w->session), (etcd_key){0}, 0, false);
     etcd_txn_delete(t, etcd_session_key(s, w->session));
     etcd_txn_delete(t, left_key(s, w->session));
     etcd_txn_delete(t, bell_key(s, w->session));

@@ -5,6 +5,7 @@ that has other things to do; what a bound is made of is in docs/stores.md.
 """
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import shutil
 import signal
@@ -158,6 +159,29 @@ def test_the_death_of_a_holder_s_host_is_noticed_within_the_bound(start):
     assert process.wait() == LOST
     assert cli.history("job")[-1]["cause"] == "expired" or \
         "expired" in [p["cause"] for p in cli.history("job")]
+
+
+def leases(cluster):
+    return set(cluster.etcdctl("lease", "list").splitlines()[1:])
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_killed_command_or_supervisor_is_followed_long_before_its_ttl(start, members):
+    """The guardian ends the session: etcd itself would wait for the whole TTL (P7)."""
+    cluster, cli = start(members)
+    lock_once(cli)  # what outlives sessions is there
+    before = leases(cluster)
+    for victim in "supervisor", "command":
+        holder = cli.start("lock", "--ttl", "60s", "job", "--", "sh", "-c",
+                           "echo $$; exec sleep 1000")
+        command = int(holder.out.wait_for(str.isdigit))
+        waiter = cli.start("lock", "job", "--", "true")
+        cli.wait_for_waiters("job", 1)
+        os.kill(holder.pid if victim == "supervisor" else command, signal.SIGKILL)
+        assert waiter.wait(20) == 0, victim
+        holder.wait()
+    assert [p["cause"] for p in cli.history("job")] == ["released"] * 3 + ["died", "released"]
+    wait_until(lambda: leases(cluster) <= before, "the end of their leases")
 
 
 def restore(cluster, snapshot, token=None):
