@@ -13,6 +13,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -253,6 +254,15 @@ def cli(tmp_path, store):
     program = Cli(tmp_path, store)
     yield program
     program.end()
+
+
+def pytest_generate_tests(metafunc):
+    """A scenario runs on each store that it means something on (scenarios/field.py)."""
+    if "engine" in metafunc.fixturenames:
+        stores = sys.modules["field"].STORES
+        embedded = metafunc.definition.get_closest_marker("embedded")
+        fitting = [name for name in stores if stores[name].embedded or not embedded]
+        metafunc.parametrize("engine", fitting, indirect=True)
 
 
 def pytest_configure(config):

@@ -36,7 +36,10 @@ class Relay:
         return server
 
     def _accept(self):
-        client, _ = self._listener.accept()
+        try:
+            client, _ = self._listener.accept()
+        except OSError:
+            return  # it was closed meanwhile
         self.accepted += 1
         try:
             server = self._connect()
@@ -82,6 +85,21 @@ class Relay:
                         self._accept()
                     elif key.fileobj in self._peers:
                         self._pass_on(key.fileobj)
+
+    @contextlib.contextmanager
+    def absent(self):
+        """Closes all connections, and takes no new ones for a while: they are refused."""
+        with self._lock:
+            self._selector.unregister(self._listener)
+            self._listener.close()
+        self.cut()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._listener = socket.create_server(("127.0.0.1", self.port))
+                self._selector.register(self._listener, selectors.EVENT_READ)
+                self._wake.send(b"x")
 
     def swallow(self):
         """All connections that there are stay open and say nothing any more, in both directions;

@@ -3,10 +3,7 @@
 Each test starts a cluster of its own on loopback.  Times are bounds with the slack of a machine
 that has other things to do; what a bound is made of is in docs/stores.md.
 """
-import importlib.machinery
-import importlib.util
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -14,17 +11,12 @@ import time
 
 import pytest
 
+import etcd
 from authority import Authority
 from conftest import DENIED, LIMIT_S, LOST, REFUSED, UNREACHABLE, Cli, pause, wait_until
 from relay import Relay
 
-TOOL = pathlib.Path(__file__).resolve().parent.parent / "store/with_etcd"
-LOADER = importlib.machinery.SourceFileLoader("with_etcd", str(TOOL))
-with_etcd = importlib.util.module_from_spec(importlib.util.spec_from_loader("with_etcd", LOADER))
-LOADER.exec_module(with_etcd)
-
-pytestmark = pytest.mark.skipif(not shutil.which("etcd") or not shutil.which("etcdctl"),
-                                reason="etcd is not installed")
+pytestmark = pytest.mark.skipif(not etcd.available(), reason="etcd is not installed")
 SLACK_S = 3  # of a busy machine
 
 
@@ -36,7 +28,7 @@ def start(tmp_path):
     def begin(members=1, settings=()):
         directory = tmp_path / f"etcd{len(began)}"
         directory.mkdir()
-        cluster = with_etcd.Cluster(directory, members, settings)
+        cluster = etcd.Cluster(directory, members, settings)
         began.append(cluster)
         cluster.start()
         program = Cli(tmp_path, cluster.url("test"))
@@ -301,7 +293,7 @@ def secure(tmp_path):
     options = ["--cert-file", authority.path("server.pem"), "--key-file",
                authority.path("server.key"), "--trusted-ca-file", authority.path("ca.pem"),
                "--client-cert-auth"]
-    cluster = with_etcd.Cluster(directory, 1, options, tls=[
+    cluster = etcd.Cluster(directory, 1, options, tls=[
         "--cacert", authority.path("ca.pem"), "--cert", authority.path("client.pem"),
         "--key", authority.path("client.key")])
     cluster.start()

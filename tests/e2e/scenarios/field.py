@@ -1,7 +1,7 @@
 """What the field failures share: the stores that they run on, and a guarded resource.
 
 Each scenario runs on every store of STORES; a new store inherits them all.  What means something
-on an embedded store only is marked with `embedded`.
+on an embedded store only is marked with `embedded`, and does not exist elsewhere.
 
 Overlap is judged by the resource: each write to it is a datagram into one queue, whose order is
 the order of the writes.  It is never judged by comparing the times of two logs.
@@ -26,7 +26,9 @@ from typing import NamedTuple
 
 import pytest
 
+import etcd
 from conftest import BINARY, LIMIT_S, ROOT, Cli, Running, pause, wait_until
+from relay import Relay
 
 sys.path.insert(0, str(ROOT / "tests/store"))
 import postgres_server  # noqa: E402
@@ -59,6 +61,8 @@ class SqliteStore:
 
     name = "sqlite"
     embedded = True
+    tells_ends = True  # of sessions that ended while nobody looked
+    lease_late_s = 0  # how much longer a lease may stand for who has not watched it
 
     def __init__(self, directory):
         self.path = pathlib.Path(directory) / "tenure.db"
@@ -116,6 +120,8 @@ class PostgresStore:
 
     name = "postgres"
     embedded = False
+    tells_ends = True
+    lease_late_s = 0
     _server = None
     _count = 0
 
@@ -179,16 +185,86 @@ class PostgresStore:
         return 0
 
 
-STORES = {"sqlite": SqliteStore, "postgres": PostgresStore}
+RENEWED = "etcd_debugging_lease_renewed_total"  # by requests, one for each renewal
 
 
-@pytest.fixture(params=list(STORES))
+class EtcdStore:
+    """A prefix of its own in a cluster of one that all tests of this run share, behind a relay that
+    can be told to refuse.  Its leases may be as short as 1 s; etcd's own default is 2 s."""
+
+    name = "etcd"
+    embedded = False
+    tells_ends = False
+    lease_late_s = 3
+    _cluster = _relay = None
+    _count = 0
+
+    def __init__(self, directory):
+        if not etcd.available():
+            pytest.skip("etcd is not installed")
+        self.cluster, self.relay = self.running()
+        EtcdStore._count += 1
+        self.prefix = f"field_{EtcdStore._count}"
+        self.url = f"etcd://127.0.0.1:{self.relay.port}/{self.prefix}"
+
+    @classmethod
+    def running(cls):
+        if not cls._cluster:
+            directory = tempfile.mkdtemp(prefix="tenure-etcd-")
+            atexit.register(shutil.rmtree, directory)
+            cls._cluster = etcd.Cluster(directory, 1, [
+                "--heartbeat-interval", "20", "--election-timeout", "200", "--unsafe-no-fsync"])
+            cls._cluster.start()
+            atexit.register(cls._cluster.stop)
+            member = cls._cluster.members[0]
+            cls._relay = Relay((cls._cluster.address, member.client))
+            atexit.register(cls._relay.close)
+        return cls._cluster, cls._relay
+
+    @contextlib.contextmanager
+    def hanging(self):
+        """Requests get no answer: the server does not run."""
+        self.cluster.members[0].process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.cluster.members[0].process.send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def refused(self):
+        """Requests fail at once: nobody listens."""
+        with self.relay.absent():
+            yield
+
+    def _keys(self):
+        answer = self.cluster.etcdctl("get", "--prefix", "--keys-only", f"{self.prefix}/session/")
+        return [key.split("/")[2:] for key in answer.split()]
+
+    def renewals(self, seconds):
+        """How often each session is renewed in a time: [count]; etcd counts for all of them."""
+        count, before = len({key[0] for key in self._keys()}), self.cluster.counter(RENEWED)
+        pause(seconds)
+        return [(self.cluster.counter(RENEWED) - before) / count] * count
+
+    def sessions(self):
+        """How many sessions the store keeps, dead ones included."""
+        return len({key[0] for key in self._keys()})
+
+    def damage(self):
+        return []
+
+    def files(self):
+        return 0
+
+
+STORES = {"sqlite": SqliteStore, "postgres": PostgresStore, "etcd": EtcdStore}
+
+
+@pytest.fixture
 def engine(request, tmp_path):
-    """The store of the test: how to reach it, and how to make trouble there."""
-    made = STORES[request.param](tmp_path)
-    if request.node.get_closest_marker("embedded") and not made.embedded:
-        pytest.skip("means something on an embedded store only")
-    return made
+    """The store of the test: how to reach it, and how to make trouble there.  Which ones a test
+    runs on is in pytest_generate_tests()."""
+    return STORES[request.param](tmp_path)
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_a_container_that_is_killed_whole_frees_its_claims_at_once(cli, resource
 
 def test_a_killed_waiter_is_passed_over(cli, resource, engine):
     h, _ = cli.hold("job")
-    w = cli.start("lock", "--ttl", "10s", "job", "--", *resource.worker("W"))
+    w = cli.start("lock", "--ttl", "3s", "job", "--", *resource.worker("W"))
     cli.wait_for_waiters("job", 1)
     cli.start("lock", "--ttl", "10s", "job", "--", *resource.worker("C"))
     cli.wait_for_waiters("job", 2)
@@ -86,7 +86,7 @@ def test_a_killed_waiter_is_passed_over(cli, resource, engine):
     began = now()
     h.send(signal.SIGTERM)
     # Nobody stands by a waiter: where the store cannot see its end, its session expires.
-    limit = 1 if engine.embedded else 10 + NOTICE_S + SLACK_S
+    limit = 1 if engine.embedded else 3 + NOTICE_S + 2 * SLACK_S
     assert resource.wait_for("C").at - began < limit
     assert resource.of("W") == []
 

@@ -6,14 +6,12 @@ session of a vanished peer, and its lock, for hours; one stalled call uses up th
 A relay between one program and the server does what networks do.  P3, P7, P9.
 """
 import contextlib
-import importlib.machinery
-import importlib.util
-import shutil
 import signal
 
 import pytest
 
-from conftest import BINARY, ROOT, Cli, Running, pause, wait_until
+from conftest import BINARY, Cli, Running, pause, wait_until
+from etcd import running_cluster
 from field import NOTICE_S, SLACK_S, as_root, full, now, resource  # noqa: F401
 from postgres import running_server
 from relay import Relay
@@ -34,23 +32,11 @@ def postgres(directory):
 
 
 @contextlib.contextmanager
-def etcd(directory):
-    if not shutil.which("etcd") or not shutil.which("etcdctl"):
-        pytest.skip("etcd is not installed")
-    loader = importlib.machinery.SourceFileLoader("with_etcd", str(ROOT / "tests/store/with_etcd"))
-    with_etcd = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(with_etcd)
-    (directory / "etcd").mkdir()
-    cluster = with_etcd.Cluster(directory / "etcd")
-    cluster.start()
-    try:
-        host, port = cluster.endpoints().split(":")
-        relay = Relay((host, int(port)))
+def etcd(_):
+    with running_cluster() as cluster:
+        relay = Relay((cluster.address, cluster.members[0].client))
         yield cluster.url("test"), relay, f"etcd://127.0.0.1:{relay.port}/test"
         relay.close()
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture(params=[postgres, etcd], ids=["postgres", "etcd"])

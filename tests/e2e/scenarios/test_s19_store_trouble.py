@@ -34,7 +34,7 @@ def leader_of(cli):
 
 
 @pytest.mark.parametrize("how", ["hanging", "refused"])
-@pytest.mark.parametrize("part", [0.15, 0.3])
+@pytest.mark.parametrize("part", [0.15, 0.25])
 def test_below_one_lease_nothing_changes(cli, resource, engine, three, how, part):
     who = leader_of(cli)
     first = resource.wait_for(who)

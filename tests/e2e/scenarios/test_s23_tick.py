@@ -48,7 +48,7 @@ def test_a_long_job_is_not_started_again_while_it_runs(cli, resource):
     h = cli.start(*job, *resource.worker("long"))
     first = resource.wait_for("long")
     for i in range(full(5, 50)):
-        bystander, _ = cli.hold("other")
+        bystander, _ = cli.hold(f"other{i}")
         resource.wait_for("long", after=len(resource.marks) + 5)
         assert cli.run(*job, *resource.worker(f"tick{i}", **{"for": 1})).code == REFUSED
         bystander.send(9)
