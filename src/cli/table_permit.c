@@ -79,7 +79,10 @@ static const struct exit_note issue_exits[] = {
     {EXIT_REFUSED, "Another permit for it is good (it is said until when); or the tenure is too "
                    "near to its end."},
     {EXIT_LOST, "The role is not held under that epoch, but as is said."},
-    EXITS_OF_STORE,
+    {EXIT_UNREACHABLE, "The store, or the file of the key, could not be reached; nothing "
+                       "happened."},
+    {EXIT_DENIED, "The store refused; others may read the key; or the clock's error is unknown."},
+    {EXIT_INTERNAL, "Internal error, or the output could not be written."},
     EXIT_OF_DOUBT,
     {0},
 };

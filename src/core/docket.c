@@ -19,6 +19,15 @@ bool grant_is_live(const struct grant *g, struct instant now)
     return g->revoked_by.len == 0 && !instant_reached(now, g->until);
 }
 
+bool docket_is_forgotten(const struct docket *d, struct instant now, struct span history)
+{
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (grant_is_live(&d->grant[i], now))
+            return false;
+    }
+    return instant_reached(now, instant_add(d->touched, history));
+}
+
 /* ---- granting ------------------------------------------------------------------------------- */
 
 /* Where the ticket's grant is, or count. */

@@ -62,6 +62,10 @@ bool docket_check(const struct docket *d);
 /* Whether a grant keeps others from being granted. */
 bool grant_is_live(const struct grant *g, struct instant now);
 
+/* Whether there is nothing that anybody could want to know any more: no grant is live, and the last
+ * change was `history` ago. */
+bool docket_is_forgotten(const struct docket *d, struct instant now, struct span history);
+
 /* Grants a permit: GRANTED, and *ret_at is where it is; the docket is to be written if *ret_new.
  * The same ticket again finds what it was granted, whatever has happened since.  `held` is the
  * record of the role, which is not changed. */

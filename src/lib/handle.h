@@ -198,8 +198,10 @@ int handle_decide(tenure *t, const char *name, struct decision *d, tenure_error 
 int handle_read(tenure *t, struct store_read *op, tenure_error *err);
 
 /* Entries of the configuration and permits lie beside the names, under keys that begin with a mark
- * that no name has; all of them are before NAMES_AFTER, and all names behind it. */
+ * that no name has: first the entries, then the permits behind PERMITS_AFTER, then all names behind
+ * NAMES_AFTER. */
 #define CONFIG_MARK "!"
+#define PERMITS_AFTER "\""
 #define PERMIT_MARK "#"
 #define NAMES_AFTER "$"
 

@@ -1,5 +1,5 @@
 /* lib/sweep.c - a walk through the store, a few records at a time, that tidies up what the dead
- * left behind: names that nobody asks for any more.
+ * left behind: names and permits that nobody asks for any more.
  *
  * It is housekeeping.  It goes on with a renewal, so that it needs no timer of its own, and with
  * every SWEEP_RENEWALS-th one only, because on a store behind a network each step is a request
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/handle.h"
+#include "wire/docket.h"
 
 #define SWEEP_RENEWALS 8
 
@@ -25,6 +26,35 @@ static bool is_untidy(const struct claim *c, struct facts *f)
     return c->ticket_count == 0 && instant_reached(f->now, end);
 }
 
+static bool is_docket(const char *key)
+{
+    return key[0] == PERMIT_MARK[0];
+}
+
+/* Takes the docket away; what was drawn for it stays below the floor (P1). */
+static int forget_docket(void *arg, struct store_view *view)
+{
+    struct docket d;
+    (void)arg;
+    if (docket_decode(view->in[0].bytes, view->in[0].len, &d) != RECORD_FINE || d.count == 0 ||
+        !docket_is_forgotten(&d, view->facts.now, SPAN(DECISION_HISTORY_MS)))
+        return 0;
+    if (view->facts.token_floor < d.grant[0].serial)
+        view->facts.token_floor = d.grant[0].serial;
+    view->out[0].what = STORE_DELETE;
+    return 0;
+}
+
+static bool is_due(tenure *t, const struct store_record *record, struct facts *facts)
+{
+    struct docket d;
+    if (is_docket(record->key))
+        return docket_decode(record->bytes, record->len, &d) == RECORD_FINE &&
+               docket_is_forgotten(&d, facts->now, SPAN(DECISION_HISTORY_MS));
+    return record_decode(record->bytes, record->len, &t->scratch) == RECORD_FINE &&
+           is_untidy(&t->scratch, facts);
+}
+
 static bool see(void *arg, const struct store_record *record, struct facts *facts)
 {
     tenure *t = arg;
@@ -36,8 +66,7 @@ static bool see(void *arg, const struct store_record *record, struct facts *fact
     if (n > NAME_BYTES_MAX)
         return true;
     memcpy(s->after, record->key, n + 1);
-    if (record_decode(record->bytes, record->len, &t->scratch) == RECORD_FINE &&
-        is_untidy(&t->scratch, facts))
+    if (is_due(t, record, facts))
         memcpy(s->name[s->found++], record->key, n + 1);
     return true;
 }
@@ -50,7 +79,7 @@ static void look(tenure *t, struct instant now)
     s->sent = now;
     memcpy(s->from, s->after, sizeof s->from);
     if (s->from[0] == '\0')
-        memcpy(s->from, NAMES_AFTER, sizeof NAMES_AFTER); /* entries are no names */
+        memcpy(s->from, PERMITS_AFTER, sizeof PERMITS_AFTER); /* entries stay */
     s->look = (struct store_read){.prefix = "", .after = s->from, .fn = see, .arg = t};
     store_read(t->store, &s->look);
 }
@@ -65,8 +94,11 @@ static void tidy_next(tenure *t, struct instant now)
     s->work = SWEEP_TIDIES;
     s->sent = now;
     s->decision = (struct decision){.scratch = &t->scratch, .rule = DECIDE_SWEEP};
-    s->tidy = (struct store_update){
-        .count = 1, .key = {s->name[s->tidied++]}, .decide = decision_apply, .arg = &s->decision};
+    const char *key = s->name[s->tidied++];
+    s->tidy = (struct store_update){.count = 1,
+                                    .key = {key},
+                                    .decide = is_docket(key) ? forget_docket : decision_apply,
+                                    .arg = &s->decision};
     store_update(t->store, &s->tidy);
 }
 

@@ -85,6 +85,11 @@ static void find_clocks(const struct finder *f)
     if (known && strchr(domain, '+'))
         f->fn(f->arg, true,
               "a time namespace with an offset of its own: a store is shared only within it");
+    int64_t error_ms;
+    (void)clock_wall_bound(&error_ms);
+    f->fn(f->arg, true,
+          error_ms >= 0 ? "the kernel knows by how much the wall clock may be off: permits need it"
+                        : "by how much the wall clock may be off is unknown: permits must be told");
     if (file_holds("/sys/power/state", "mem") || file_holds("/sys/power/state", "disk"))
         f->fn(f->arg, true, "this machine can be suspended: what is held then ends meanwhile");
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "os/fail.h"
+#include "os/point.h"
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -207,10 +208,12 @@ int sheet_replace(const struct sheet *s, const struct text *piece, int pieces, t
     if (fd < 0)
         return fail_errno(err, errno, "%s cannot be made", fresh);
     int e = fill(fd, piece, pieces);
+    POINT("sheet-filled");
     if (e == 0 && rename(fresh, s->path) != 0)
         e = errno;
     if (e == 0)
         e = sync_directory(s->path);
+    POINT("sheet-replaced");
     return e == 0 ? 0 : fail_errno(err, e, "%s cannot be replaced", s->path);
 }
 

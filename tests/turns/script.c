@@ -21,6 +21,7 @@ struct scripted {
     bool answered; /* an answer waits to be taken */
     bool held[CALL_KINDS];
     int64_t slow_ms[CALL_KINDS];
+    unsigned lost[CALL_KINDS]; /* so many of the next ones lose their answers */
     unsigned asked[CALL_KINDS];
     struct store_op *waiting[CALL_KINDS]; /* linked by op->next */
     uint64_t session;
@@ -56,6 +57,12 @@ struct instant clock_now(void)
 int64_t clock_wall_ms(void)
 {
     return 1700000000000 + script.now.ms;
+}
+
+int64_t clock_wall_bound(int64_t *ret_error_ms)
+{
+    *ret_error_ms = 10;
+    return clock_wall_ms();
 }
 
 /* Its descriptor is the number of its handle: the one whose store was opened last. */
@@ -141,6 +148,10 @@ static void take(struct store *store, enum call kind, struct store_op *op)
         return;
     }
     pass_on(s, kind, op);
+    if (s->lost[kind] > 0) {
+        s->lost[kind]--;
+        store_op_finish(op, TENURE_UNSURE);
+    }
     int64_t ms = s->slow_ms[kind];
     s->slow_ms[kind] = 0;
     if (ms > 0)
@@ -324,6 +335,11 @@ tenure *script_open(int64_t ttl_ms, int64_t max_silence_ms)
 void script_hold(int handle, enum call kind, bool on)
 {
     script.at[handle].held[kind] = on;
+}
+
+void script_lose(int handle, enum call kind, unsigned count)
+{
+    script.at[handle].lost[kind] = count;
 }
 
 void script_serve(int handle, enum call kind)
