@@ -23,6 +23,7 @@
 struct marks;
 
 /* Opens the file, or makes it, readable by its owner alone.
+ *   TENURE_INVALID  an empty path or ":memory:"
  *   TENURE_BUSY     another checker has it open
  *   TENURE_FOREIGN  it is something else, or a newer version made it
  *   TENURE_CORRUPT, DENIED, READ_ONLY, NO_SPACE, UNREACHABLE (no such directory) */

@@ -112,6 +112,8 @@ static int settle(struct sqlite_guard *file, tenure_error *err)
 int marks_file_open(const char *path, struct sqlite_guard *ret, tenure_error *err)
 {
     struct sqlite_guard file = {.patience_ms = 0};
+    if (path[0] == '\0' || path[0] == ':') /* what SQLite keeps nowhere */
+        return fail(err, TENURE_INVALID, "--marks %s: marks are kept in a file", path);
     int code = make_file(path, err);
     if (code < 0)
         return code;

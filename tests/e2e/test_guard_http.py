@@ -226,6 +226,13 @@ def test_an_announcement_without_an_answer_is_unsure(checker):
     assert "may have done it" in command.err.text()
 
 
+def test_an_announcement_to_a_checker_that_is_stopped_is_unsure_and_may_have_been_made(checker):
+    checker.process.send(signal.SIGSTOP)
+    assert checker.announce(42).returncode == UNSURE
+    checker.process.send(signal.SIGCONT)
+    assert checker.announce(42).returncode == 0  # whether it was or not
+
+
 def test_a_guard_is_as_strict_as_it_was_installed(checker):
     done = checker.install("--strict")
     assert done.returncode == REFUSED and "without --strict" in done.stderr

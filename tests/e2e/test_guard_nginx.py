@@ -64,6 +64,19 @@ def test_the_client_cannot_reach_past_the_check(nginx, service):  # noqa: F811
     assert service.seen == []
 
 
+def test_a_body_that_comes_in_chunks_passes_and_is_kept_from_the_checker(
+        nginx, checker, service):  # noqa: F811
+    assert checker.announce(42).returncode == 0
+    connection = http.client.HTTPConnection("127.0.0.1", nginx.port, timeout=LIMIT_S)
+    for token, status in ((42, 200), (41, 403), (42, 200)):
+        connection.request("POST", "/", iter([b"x" * 70_000, b"y"]), dict(shown(token)),
+                           encode_chunked=True)
+        answer = connection.getresponse()
+        assert answer.status == status and answer.read()
+    connection.close()
+    assert [len(body) for _, _, _, body in service.seen] == [70_001] * 2
+
+
 def test_a_check_costs_no_connection(nginx, checker):  # noqa: F811
     assert checker.announce(42).returncode == 0
     for _ in range(20):

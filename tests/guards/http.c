@@ -158,6 +158,8 @@ static void what_is_no_marks_file_is_refused_and_not_touched(void)
     CHECK(marks_open("/bin/sh", &m, &err) == TENURE_FOREIGN);
     CHECK(marks_open("/tmp/no such directory/marks", &m, &err) == TENURE_UNREACHABLE);
     CHECK(marks_open(dir, &m, &err) < 0);
+    CHECK(marks_open(":memory:", &m, &err) == TENURE_INVALID);
+    CHECK(marks_open("", &m, &err) == TENURE_INVALID);
 }
 
 static void a_newer_file_and_a_damaged_one_are_refused(void)
