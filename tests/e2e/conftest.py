@@ -182,10 +182,12 @@ class Result:
 
 
 class Cli:
-    """Runs `tenure` with the test's store and environment."""
+    """Runs `tenure` with the test's store and environment, on this host, or behind words that
+    bring a command to another one (hosts.py)."""
 
-    def __init__(self, directory, store):
+    def __init__(self, directory, store, host=()):
         self.directory = directory
+        self.program = [*host, str(BINARY)]
         self.store = store
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("TENURE_")}
         self.env["TENURE_STORE"] = store
@@ -196,13 +198,13 @@ class Cli:
         self._running = []
 
     def run(self, *args, env=None, limit=LIMIT_S, stdin="", **options):
-        done = subprocess.run([str(BINARY), *map(str, args)], env={**self.env, **(env or {})},
+        done = subprocess.run([*self.program, *map(str, args)], env={**self.env, **(env or {})},
                               cwd=self.directory, input=stdin, capture_output=True, text=True,
                               errors="replace", timeout=limit, **options)
         return Result(done)
 
     def start(self, *args, env=None, **options):
-        process = Running([str(BINARY), *map(str, args)], env={**self.env, **(env or {})},
+        process = Running([*self.program, *map(str, args)], env={**self.env, **(env or {})},
                           cwd=self.directory, **options)
         self._running.append(process)
         return process

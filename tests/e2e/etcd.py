@@ -17,12 +17,12 @@ available = with_etcd.available
 
 
 @contextlib.contextmanager
-def running_cluster(members=1, settings=()):
+def running_cluster(members=1, settings=(), **more):
     """A cluster, gone with its data at the end."""
     if not available():
         pytest.skip("etcd is not installed")
     with tempfile.TemporaryDirectory(prefix="tenure-etcd-") as directory:
-        cluster = Cluster(directory, members, settings)
+        cluster = Cluster(directory, members, settings, **more)
         try:
             cluster.start()
             yield cluster

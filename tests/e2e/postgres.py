@@ -20,14 +20,16 @@ def free_port():
 
 
 @contextlib.contextmanager
-def running_server(*settings, port=None):
+def running_server(*settings, port=None, host=(), address=None):
     """A server with these settings (name=value), gone with its data at the end.  With a port it
-    listens on 127.0.0.1, too."""
+    listens on 127.0.0.1, too; with an address, there, on the host that `host` brings it to."""
     if not postgres_server.available():
         pytest.skip("PostgreSQL is not installed")
     with tempfile.TemporaryDirectory(prefix="tenure-pg-") as directory:
         os.chmod(directory, 0o755)  # the server is not root
         server = postgres_server.Server(f"{directory}/server", settings, port)
+        if address:
+            server.move(host, address)
         server.start()
         try:
             yield server

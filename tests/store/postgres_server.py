@@ -46,6 +46,13 @@ class Server:
         self._run("initdb", "-A", "trust", "-N", "-U", "postgres", "-D", str(self.data),
                   "--no-locale", "-E", "UTF8")
 
+    def move(self, host, address):
+        """It is to run behind these words, on another host, and to listen at that address."""
+        self.user = [*host, *self.user]
+        self.listen = address
+        with open(self.data / "pg_hba.conf", "a", encoding="ascii") as rules:
+            rules.write("host all all all trust\n")
+
     def _run(self, program, *arguments):
         subprocess.run([*self.user, f"{programs()}/{program}", *arguments], check=True,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/")
