@@ -62,6 +62,7 @@ typedef struct tenure_permit_terms {
 
 /* Grants and signs a permit.  *ret (may be NULL): what it says.
  * Errors: TENURE_NOT_OWNED when the role is not held under that epoch (the text says who holds it);
+ * TENURE_CONFLICT when it can be held by several at once, whose epochs would replace each other;
  * TENURE_HELD when another permit is good (the text says for how long); TENURE_CROWDED when too
  * many shared ones are; TENURE_TIMED_OUT when the tenure is too near to its end; TENURE_DENIED when
  * the error of the clock is not known; TENURE_INVALID, denied, unreachable and unsure ones.  After

@@ -76,8 +76,8 @@ static const struct option issue_options[] = {
 static const struct exit_note issue_exits[] = {
     {EXIT_FINE, "It was granted; the permit is printed, one line."},
     EXIT_OF_USAGE,
-    {EXIT_REFUSED, "Another permit for it is good (it is said until when); or the tenure is too "
-                   "near to its end."},
+    {EXIT_REFUSED, "Another permit for it is good (it is said for how long); the tenure is too "
+                   "near to its end; or the role can be held by several at once."},
     {EXIT_LOST, "The role is not held under that epoch, but as is said."},
     {EXIT_UNREACHABLE, "The store, or the file of the key, could not be reached; nothing "
                        "happened."},

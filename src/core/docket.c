@@ -89,6 +89,8 @@ enum docket_verdict docket_grant(struct docket *d, struct claim *held, struct fa
         return DOCKET_GRANTED;
     if (!rules_stands(held, f, terms->epoch))
         return DOCKET_NOT_HELD;
+    if (held->permits != 1 || claim_find_token(held, terms->epoch)->shared)
+        return DOCKET_NOT_ALONE;
     enum docket_verdict verdict = find_room(d, f->now, terms->shared, ret_at);
     if (verdict != DOCKET_GRANTED)
         return verdict;

@@ -51,6 +51,7 @@ struct docket_terms {
 enum docket_verdict {
     DOCKET_GRANTED = 1,
     DOCKET_NOT_HELD, /* nobody holds the role under that epoch */
+    DOCKET_NOT_ALONE, /* it can be held by several at once: their tokens say nothing */
     DOCKET_TAKEN,    /* another permit is good: grant[*ret_at] */
     DOCKET_CROWDED,  /* DOCKET_GRANTS_MAX shared ones are good */
     DOCKET_TOO_LATE, /* the tenure may end before `least` is over */

@@ -175,6 +175,9 @@ static int explain(const struct work *w, int verdict, const tenure_permit_terms 
     switch (verdict) {
     case DOCKET_NOT_HELD:
         return holder_explain(&w->holder, terms->role, terms->epoch, err);
+    case DOCKET_NOT_ALONE:
+        return error_set(err, TENURE_CONFLICT, "%s can be held by several at once: a higher token "
+                                               "of it replaces nobody", terms->role);
     case DOCKET_TAKEN:
         return error_set(err, TENURE_HELD, "%s %s: permit %" PRIu64 " of epoch %" PRIu64 " of %s "
                                            "is good for %s more", terms->operation,

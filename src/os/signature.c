@@ -207,7 +207,7 @@ int verifier_verify(const struct verifier *v, const void *bytes, size_t len,
 {
     const gnutls_datum_t data = datum(bytes, len), sig = datum(signature, SIGNATURE_BYTES);
     int n = gt.gnutls_pubkey_verify_data2(v->key, GNUTLS_SIGN_EDDSA_ED25519, 0, &data, &sig);
-    if (n >= 0)
-        return 1;
-    return n == GNUTLS_E_MEMORY_ERROR ? TENURE_NO_MEMORY : 0;
+    if (n >= 0 || n == GNUTLS_E_PK_SIG_VERIFY_FAILED)
+        return n >= 0;
+    return n == GNUTLS_E_MEMORY_ERROR ? TENURE_NO_MEMORY : TENURE_INTERNAL;
 }

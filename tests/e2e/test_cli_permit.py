@@ -1,9 +1,11 @@
 """tenure permit: granted while an epoch stands, signed, and verified without the store."""
+import base64
 import concurrent.futures
 import json
 import os
 import pathlib
 import stat
+import subprocess
 
 import pytest
 
@@ -137,6 +139,33 @@ def test_an_older_epoch_is_refused_where_a_newer_one_was_seen(cli, effector):
     assert str(old) in done.err and str(new) in done.err
     done = issue(cli, old, operation="reboot")
     assert done.code == LOST and str(new) in done.err
+
+
+def test_a_lock_is_a_role_too_unless_several_hold_it(cli, effector):
+    ask = f"{BINARY} permit issue node-7 drain --key key --clock-error 50ms"
+    done = cli.run("lock", ROLE, "--", "sh", "-c", ask)
+    assert done.code == 0 and effector.show(done.out).code == 0
+    for shared in (["-s"], ["--permits", "2"]):
+        done = cli.run("lock", *shared, f"x{len(shared)}", "--", "sh", "-c", ask)
+        assert done.code == REFUSED and "several at once" in done.err
+
+
+def test_anybody_can_verify_a_permit_with_a_library_of_their_own(cli, effector):
+    """By the page alone (docs/permits.md), and by OpenSSL."""
+    _, epoch = lead(cli)
+    permit = issue(cli, epoch).out.strip()
+    signed, _, signature = permit.rpartition(".")
+    raw = {name: base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+           for name, text in (("signature", signature), ("body", signed.split(".")[1]),
+                              ("key", effector.keys.read_text().split()[1]))}
+    spki = bytes.fromhex("302a300506032b6570032100") + raw["key"]  # RFC 8410
+    for name, content in (("s", raw["signature"]), ("m", signed.encode()), ("k", spki)):
+        (cli.directory / name).write_bytes(content)
+    done = subprocess.run(["openssl", "pkeyutl", "-verify", "-pubin", "-keyform", "DER", "-inkey",
+                           "k", "-rawin", "-in", "m", "-sigfile", "s"], cwd=cli.directory,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ROLE.encode() in raw["body"] and b"\x06node-7\x05drain" in raw["body"]
 
 
 def test_of_many_who_ask_at_once_one_is_granted(cli, keys):

@@ -70,6 +70,16 @@ static void only_the_tenure_that_stands_is_granted_one(void)
     CHECK(ask() == DOCKET_GRANTED && docket.count == 1);
 }
 
+static void who_holds_together_with_others_is_granted_none(void)
+{
+    clear();
+    world.claim.ticket[0].shared = true;
+    CHECK(ask() == DOCKET_NOT_ALONE && docket.count == 0);
+    world.claim.ticket[0].shared = false;
+    world.claim.permits = 2;
+    CHECK(ask() == DOCKET_NOT_ALONE && docket.count == 0);
+}
+
 static void one_permit_is_good_at_a_time(void)
 {
     clear();
@@ -213,6 +223,7 @@ static void what_is_written_reads_back_and_what_is_cut_does_not(void)
 int main(void)
 {
     return TAP_RUN(TAP(only_the_tenure_that_stands_is_granted_one),
+                   TAP(who_holds_together_with_others_is_granted_none),
                    TAP(one_permit_is_good_at_a_time),
                    TAP(shared_ones_are_good_together_up_to_a_limit),
                    TAP(the_same_ticket_finds_what_it_was_granted),
