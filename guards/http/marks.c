@@ -31,6 +31,8 @@ struct marks {
     struct guard **guard;     /* in the order of names */
     size_t count, capacity;
     struct guard unknown;
+    marks_trouble_fn *trouble; /* NULL: nobody wants to know */
+    void *trouble_arg;
     _Atomic uint64_t commits;
     _Atomic int64_t commit_ns;
     _Atomic bool durable;
@@ -169,14 +171,25 @@ struct marks *marks_close(struct marks *m)
     return NULL;
 }
 
+void marks_watch(struct marks *m, marks_trouble_fn *fn, void *arg)
+{
+    pthread_mutex_lock(&m->writer);
+    m->trouble = fn;
+    m->trouble_arg = arg;
+    pthread_mutex_unlock(&m->writer);
+}
+
 /* ---- marks that rise ----------------------------------------------------------------------- */
 
-/* Notes how long a commit took that began then, and whether it succeeded; returns code. */
-static int note_commit(struct marks *m, int64_t began_ns, int code)
+/* Notes how long a commit took that began then, and whether it succeeded; returns code.  Under
+ * `writer`, so who is told of trouble hears of its beginning before its end. */
+static int note_commit(struct marks *m, int64_t began_ns, int code, const tenure_error *err)
 {
     atomic_fetch_add(&m->commits, 1);
     atomic_fetch_add(&m->commit_ns, clock_fine_ns() - began_ns);
-    atomic_store(&m->durable, code == 0);
+    bool was = atomic_exchange(&m->durable, code == 0);
+    if (m->trouble && was != (code == 0))
+        m->trouble(m->trouble_arg, code == 0 ? NULL : err->text);
     return code;
 }
 
@@ -184,7 +197,7 @@ static int note_commit(struct marks *m, int64_t began_ns, int code)
 static int raise_mark(struct marks *m, struct guard *g, uint64_t token, tenure_error *err)
 {
     int64_t began = clock_fine_ns();
-    int code = note_commit(m, began, marks_file_raise(&m->file, g->name, token, err));
+    int code = note_commit(m, began, marks_file_raise(&m->file, g->name, token, err), err);
     if (code == 0)
         atomic_store(&g->mark, token);
     return code;
@@ -269,7 +282,7 @@ static int add(struct marks *m, struct text name, bool strict, tenure_error *err
     int code = g && room ? 0 : fail(err, TENURE_NO_MEMORY, "out of memory");
     int64_t began = clock_fine_ns();
     if (code == 0)
-        code = note_commit(m, began, marks_file_add(&m->file, g->name, strict, err));
+        code = note_commit(m, began, marks_file_add(&m->file, g->name, strict, err), err);
     if (code < 0) {
         if (g)
             guard_free(g);
@@ -348,7 +361,7 @@ int marks_remove(struct marks *m, struct text name, tenure_error *err)
     pthread_mutex_lock(&m->writer);
     struct guard *g = find(m, name);
     int64_t began = clock_fine_ns();
-    int code = g ? note_commit(m, began, marks_file_delete(&m->file, g->name, err))
+    int code = g ? note_commit(m, began, marks_file_delete(&m->file, g->name, err), err)
                  : no_such_guard(name, err);
     if (code == 0)
         take_out(m, name);

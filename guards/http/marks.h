@@ -32,6 +32,11 @@ int marks_open(const char *path, struct marks **ret, tenure_error *err);
 /* NULL is fine.  Returns NULL. */
 struct marks *marks_close(struct marks *m);
 
+/* Has fn called when a change could not be made durable, with why, and when one could be again,
+ * with NULL; not for each one in between.  From whatever thread it was, which waits for it. */
+typedef void marks_trouble_fn(void *arg, const char *why);
+void marks_watch(struct marks *m, marks_trouble_fn *fn, void *arg);
+
 /* ---- requests ------------------------------------------------------------------------------ */
 
 /* What is said to a request that shows `token` to the guard `name`; *ret_mark is the mark then.

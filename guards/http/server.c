@@ -138,6 +138,8 @@ int http_server_open(const struct http_server_options *options, struct http_serv
     if (code == 0)
         code = marks_open(options->marks_file, &s->checker.marks, err);
     if (code == 0)
+        marks_watch(s->checker.marks, options->trouble, options->trouble_arg);
+    if (code == 0)
         code = start_daemon(s, err);
     if (code < 0)
         http_server_close(s);

@@ -15,6 +15,8 @@ struct http_server_options {
     const char *target;      /* http://HOST[:PORT]; port 0 is any free one */
     const char *marks_file;
     const char *secret_file;
+    void (*trouble)(void *arg, const char *why); /* as marks_watch() (marks.h); NULL: nobody */
+    void *trouble_arg;
 };
 
 /* 0 and *ret, or a code with *err filled: INVALID (the target), UNREACHABLE (the address is in

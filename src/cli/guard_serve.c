@@ -31,6 +31,15 @@ static void wait_for_end(struct signals *signals)
     }
 }
 
+static void say_trouble(void *arg, const char *why)
+{
+    (void)arg;
+    if (why)
+        say_error("no mark can rise, and what needs one to is refused: %s", why);
+    else
+        say_change("marks can rise again");
+}
+
 static int serve(const struct http_server_options *options, struct signals *signals)
 {
     struct http_server *server;
@@ -57,6 +66,7 @@ int command_guard_serve(struct invocation *inv)
         .target = inv->operand[0] ? inv->operand[0] : "http://127.0.0.1",
         .marks_file = inv->value[OPT_MARKS].text,
         .secret_file = inv->value[OPT_SECRET].text,
+        .trouble = say_trouble,
     };
     int rc = signals_open(&signals); /* before there are threads */
     if (rc < 0) {

@@ -367,12 +367,15 @@ def test_a_mark_that_cannot_be_made_durable_does_not_rise_and_lets_nobody_in(che
     resource.prlimit(checker.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
     assert checker.check(shown(43))[:2] == (503, "unavailable")
     assert checker.announce(43).returncode in (UNREACHABLE, DENIED)
+    checker.process.err.wait_for("no mark can rise")
     assert ask(checker.port, "GET", "/health")[0] == 503
     assert checker.check(shown(42))[:2] == (200, "admit") and checker.mark() == 42
     resource.prlimit(checker.process.pid, resource.RLIMIT_FSIZE,
                      (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert checker.check(shown(43))[:2] == (200, "raise")
     assert ask(checker.port, "GET", "/health")[0] == 200
+    checker.process.err.wait_for("marks can rise again")
+    assert len(checker.process.err.lines) == 3  # it is not said for each request
 
 
 def test_metrics_count_by_guard_and_verdict(checker):

@@ -276,6 +276,53 @@ static void after_an_announcement_returned_no_check_admits_a_lower_token(void)
     marks_close(shared);
 }
 
+#define WRITERS 4
+#define WRITES 60
+
+static _Atomic uint64_t tokens, admitted;
+
+/* Shows a token of its own each time; what is admitted is never lower than what had been admitted
+ * before the check began. */
+static void *write_all_the_time(void *arg)
+{
+    uint64_t mark;
+    tenure_error trouble;
+    (void)arg;
+    for (int i = 0; i < WRITES; i++) {
+        uint64_t token = atomic_fetch_add(&tokens, 1) + 1;
+        if (i % 3 == 0)
+            sched_yield(); /* lets another one overtake */
+        uint64_t before = atomic_load(&admitted);
+        enum http_verdict v = marks_judge(shared, text_of("a"), token, &mark, &trouble);
+        if ((http_verdict_admits(v) && token < before) || mark < token ||
+            (v == HTTP_STALE && mark == token))
+            atomic_store(&wrong, true);
+        for (uint64_t seen = before; http_verdict_admits(v) && seen < token;) {
+            if (atomic_compare_exchange_weak(&admitted, &seen, token))
+                break;
+        }
+    }
+    return NULL;
+}
+
+static void of_many_first_writers_an_older_one_is_never_admitted_after_a_newer(void)
+{
+    pthread_t thread[WRITERS];
+    atomic_store(&wrong, false);
+    shared = open_marks();
+    CHECK(shared && marks_install(shared, text_of("a"), false, &err) == 0);
+    for (int i = 0; i < WRITERS; i++)
+        CHECK(pthread_create(&thread[i], NULL, write_all_the_time, NULL) == 0);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(thread[i], NULL);
+    struct marks_info info = info_of(shared, "a");
+    CHECK(!atomic_load(&wrong) && info.mark == atomic_load(&admitted));
+    marks_close(shared);
+    shared = open_marks();
+    CHECK(shared && info_of(shared, "a").mark == info.mark);
+    marks_close(shared);
+}
+
 /* ---- places and secrets --------------------------------------------------------------------- */
 
 static bool base_is(const char *target, const char *base)
@@ -341,6 +388,7 @@ static void a_secret_is_read_and_is_shown_whole_or_not_at_all(void)
     X(what_is_no_marks_file_is_refused_and_not_touched)                                            \
     X(a_newer_file_and_a_damaged_one_are_refused)                                                  \
     X(after_an_announcement_returned_no_check_admits_a_lower_token)                                \
+    X(of_many_first_writers_an_older_one_is_never_admitted_after_a_newer)                          \
     X(a_place_is_taken_apart)                                                                      \
     X(a_secret_is_read_and_is_shown_whole_or_not_at_all)                                           \
     X(on_a_full_disk_no_mark_rises_and_nobody_is_let_in_without_one)
