@@ -1,8 +1,9 @@
--- store/postgres.sql - a store in PostgreSQL: its tables, and all that ever touches them.
+-- store/postgres.sql - a store in PostgreSQL: all that ever touches its tables.
 --
--- A store is one schema of a database (@schema@).  `tenure store init` runs this text in one
--- transaction; the roles that use the store get USAGE on the schema and EXECUTE on the functions
--- and nothing else, because each function runs with the rights of the schema's owner.
+-- A store is one schema of a database (@schema@).  `tenure store init` runs postgres_tables.sql and
+-- this text in one transaction, `tenure store upgrade` what has changed of the tables and this
+-- text; the roles that use the store get USAGE on the schema and EXECUTE on the functions and
+-- nothing else, because each function runs with the rights of the schema's owner.
 --
 -- ROUND TRIPS.  A client decides on what it remembers of records and sessions, and sends the
 -- decision with all that it relied on: apply() makes it so when that still holds, else it says
@@ -40,58 +41,22 @@
 -- Nothing depends on the connection: no setting, no named statement, no temporary object, no
 -- advisory lock.  So any pooler may stand in between.
 
-CREATE SCHEMA @schema@;
-
-CREATE TABLE @schema@.meta (
-    one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    version integer NOT NULL,       -- of this text
-    floor bigint NOT NULL DEFAULT 0, -- at least every token of every name that was deleted
-    home text NOT NULL DEFAULT '',  -- home() when tokens were last known to be the latest
-    timeline text NOT NULL DEFAULT ''
-);
-INSERT INTO @schema@.meta (version) VALUES (1);
-
 -- What no logical copy of this store has, and every physical one: put back by pg_restore, or into
 -- another cluster, it is not the store that it was.
-CREATE FUNCTION @schema@.home() RETURNS text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION @schema@.home() RETURNS text LANGUAGE sql STABLE
 AS $$ SELECT system_identifier || '/' || '@schema@.meta'::regclass::oid FROM pg_control_system() $$;
 
 -- Another one after each recovery from an archive, and after each promotion of a standby.
-CREATE FUNCTION @schema@.timeline() RETURNS text LANGUAGE sql VOLATILE
+CREATE OR REPLACE FUNCTION @schema@.timeline() RETURNS text LANGUAGE sql VOLATILE
 AS $$ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) $$;
 
-UPDATE @schema@.meta SET home = @schema@.home(), timeline = @schema@.timeline();
-
-CREATE TABLE @schema@.record (
-    key text COLLATE "C" PRIMARY KEY,
-    version bigint NOT NULL,        -- random, never 0; 1: not there yet
-    floor bigint NOT NULL,          -- at least every token of this name
-    sessions bigint[] NOT NULL,     -- whom the last decision asked about: the next one will, too
-    bytes bytea NOT NULL
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-
-CREATE TABLE @schema@.session (
-    id bigint PRIMARY KEY,
-    ttl_ms bigint NOT NULL,
-    beat bigint NOT NULL DEFAULT 1,
-    expires bigint NOT NULL,        -- on clock(), at the last renewal
-    noticed bigint,                 -- at which beat it was told to stop, until it has heard
-    dead boolean NOT NULL DEFAULT false,
-    died boolean NOT NULL DEFAULT false, -- it was closed at `expires`, and records name it
-    suspected bigint                -- since when it has been seen silent for longer than its ttl
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-
-CREATE SEQUENCE @schema@.token CACHE 1;
-CREATE SEQUENCE @schema@.change CACHE 1;
-SELECT nextval('@schema@.change'); -- else the first change would look like none
-
 -- The server's clock in milliseconds.  It may be stepped; who uses it compares it with its own.
-CREATE FUNCTION @schema@.clock() RETURNS bigint LANGUAGE sql VOLATILE
+CREATE OR REPLACE FUNCTION @schema@.clock() RETURNS bigint LANGUAGE sql VOLATILE
 AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
 -- Refuses to serve when the sequence is behind a token that the caller has seen: the database is
 -- older than what it has promised.
-CREATE FUNCTION @schema@.refuse_past(high bigint) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION @schema@.refuse_past(high bigint) RETURNS void LANGUAGE plpgsql
 AS $$
 DECLARE last bigint;
 BEGIN
@@ -104,7 +69,7 @@ END $$;
 
 -- Refuses to serve a logical copy.  A promoted standby or a recovered archive may lack the last
 -- grants: there tokens go on above all that can have been given out since.
-CREATE FUNCTION @schema@.settle_in() RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION @schema@.settle_in() RETURNS void LANGUAGE plpgsql
 AS $$
 DECLARE m @schema@.meta; now_on text := @schema@.timeline(); lifted bigint;
 BEGIN
@@ -123,8 +88,9 @@ END $$;
 
 -- What a new connection asks first: schema version, clock, floor, last token, changes, and which
 -- process of the server answers: another one than said so at the beginning means a pooler.
-CREATE FUNCTION @schema@.hello(high bigint, OUT version integer, OUT now bigint, OUT floor bigint,
-                               OUT last bigint, OUT changes bigint, OUT backend integer)
+CREATE OR REPLACE FUNCTION @schema@.hello(
+    high bigint, OUT version integer, OUT now bigint, OUT floor bigint, OUT last bigint,
+    OUT changes bigint, OUT backend integer)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -137,20 +103,9 @@ BEGIN
     backend := pg_backend_pid();
 END $$;
 
--- What it is about, by kind:
---   0 the head     a clock, b floor
---   1 a token      a
---   2 done         op
---   3 not done     op; a version (0: no such record), b floor, c its index among the keys of op,
---                  bytes (NULL: as it was seen)
---   4 a session    op state (0 lives, 1 dead, 2 gone, 3 long silent, 4 gone at c); a id, b beat,
---                  c expires, d ttl
-CREATE TYPE @schema@.answer AS (kind integer, op integer, a bigint, b bigint, c bigint, d bigint,
-                                bytes bytea);
-
 -- Sessions as they are now.  Those that are silent for longer than their ttl are noted; after one
 -- more ttl of silence everybody may declare them dead.
-CREATE FUNCTION @schema@.report(ids bigint[], now bigint) RETURNS SETOF @schema@.answer
+CREATE OR REPLACE FUNCTION @schema@.report(ids bigint[], now bigint) RETURNS SETOF @schema@.answer
 LANGUAGE plpgsql
 AS $$
 DECLARE silent bigint[];
@@ -175,8 +130,9 @@ END $$;
 -- asked for, 3 it lives and was not renewed since (it is to be told to stop), 4 it lives, and is
 -- neither the one that asks nor one that is granted something.  Those of mode 4 are not locked:
 -- when one of them ends before the commit, the next decision sees it.
-CREATE FUNCTION @schema@.rely(ids bigint[], modes integer[], beats bigint[], notices bigint[],
-                              writes boolean) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION @schema@.rely(
+    ids bigint[], modes integer[], beats bigint[], notices bigint[], writes boolean)
+    RETURNS bigint[]
 LANGUAGE plpgsql
 AS $$
 DECLARE wrong bigint[]; d boolean;
@@ -213,7 +169,7 @@ END $$;
 --   notices         whom to tell with its next renewal, or 0
 --   froms           ids[froms[i] + 1 .. froms[i + 1]] are the sessions that were asked for
 -- The clock that was decided on is `guess`; nothing is written when it is off by more than `slack`.
-CREATE FUNCTION @schema@.apply(
+CREATE OR REPLACE FUNCTION @schema@.apply(
     keys text[], seen bigint[], fresh bigint[], data bytea[], floors bigint[],
     floors_after bigint[], notices bigint[], froms integer[], ids bigint[], modes integer[],
     beats bigint[], guess bigint, slack bigint, high bigint, draw integer)
@@ -323,7 +279,7 @@ END $$;
 
 -- One decision on several records, which are in the order of their keys; else like apply().  Names
 -- that are not there are held by a row of their own until the end of the call.
-CREATE FUNCTION @schema@.apply_together(
+CREATE OR REPLACE FUNCTION @schema@.apply_together(
     keys text[], seen bigint[], fresh bigint[], data bytea[], floors bigint[],
     floors_after bigint[], notices bigint[], froms integer[], ids bigint[], modes integer[],
     beats bigint[], guess bigint, slack bigint, high bigint, draw integer)
@@ -403,7 +359,7 @@ BEGIN
 END $$;
 
 -- Waits for records, in the order of their keys, and holds them until the end of the transaction.
-CREATE FUNCTION @schema@.hold(keys text[], high bigint) RETURNS SETOF @schema@.answer
+CREATE OR REPLACE FUNCTION @schema@.hold(keys text[], high bigint) RETURNS SETOF @schema@.answer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off
 SET plan_cache_mode = force_generic_plan
@@ -435,7 +391,7 @@ END $$;
 
 -- Looks at records in the order of their keys, a page at a time, and at all sessions as they were
 -- at the same moment.
-CREATE FUNCTION @schema@.scan(low text, high text, past text, page integer)
+CREATE OR REPLACE FUNCTION @schema@.scan(low text, high text, past text, page integer)
 RETURNS TABLE (kind integer, op integer, a bigint, b bigint, c bigint, d bigint, bytes bytea,
                key text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -457,8 +413,8 @@ $$;
 
 -- Opens a session.  Every now and then it also forgets sessions whose death nobody can ask about
 -- any more, a day after it was written down or suspected.
-CREATE FUNCTION @schema@.session_open(ttl bigint, high bigint, OUT session bigint, OUT now bigint,
-                                      OUT expires bigint)
+CREATE OR REPLACE FUNCTION @schema@.session_open(
+    ttl bigint, high bigint, OUT session bigint, OUT now bigint, OUT expires bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -482,9 +438,9 @@ END $$;
 
 -- Renews a session: state 0 renewed, 1 dead, 2 gone.  `heard` is the last beat whose answer reached
 -- the holder: a notice is repeated until one has.
-CREATE FUNCTION @schema@.session_renew(id bigint, heard bigint, high bigint, OUT state integer,
-                                       OUT now bigint, OUT expires bigint, OUT beat bigint,
-                                       OUT noticed boolean)
+CREATE OR REPLACE FUNCTION @schema@.session_renew(
+    id bigint, heard bigint, high bigint, OUT state integer, OUT now bigint, OUT expires bigint,
+    OUT beat bigint, OUT noticed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE row @schema@.session;
@@ -506,7 +462,7 @@ END $$;
 
 -- Ends a session, and tells those who watch one.  When records still name it, its row stays for
 -- the time of its end, as that of a session that expired does.
-CREATE FUNCTION @schema@.session_close(id bigint, claims_left boolean) RETURNS boolean
+CREATE OR REPLACE FUNCTION @schema@.session_close(id bigint, claims_left boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -526,7 +482,7 @@ END $$;
 
 -- Rings: wakes up sessions about names.  Never in the transaction of a grant, because commits that
 -- notify wait for each other in the whole cluster; and nothing is lost when a bell is.
-CREATE FUNCTION @schema@.ring(sessions bigint[], names bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION @schema@.ring(sessions bigint[], names bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -536,7 +492,7 @@ BEGIN
 END $$;
 
 -- The safety net under the bells: how often anything changed, and how these sessions are.
-CREATE FUNCTION @schema@.poll(ids bigint[]) RETURNS SETOF @schema@.answer
+CREATE OR REPLACE FUNCTION @schema@.poll(ids bigint[]) RETURNS SETOF @schema@.answer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE t bigint := @schema@.clock(); n bigint;
@@ -549,7 +505,7 @@ BEGIN
 END $$;
 
 -- Accepts the store as it is, with tokens above `above`.  Only the owner may.
-CREATE FUNCTION @schema@.raise_tokens(above bigint) RETURNS bigint LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION @schema@.raise_tokens(above bigint) RETURNS bigint LANGUAGE plpgsql
 AS $$
 DECLARE lifted bigint;
 BEGIN

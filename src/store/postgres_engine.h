@@ -31,7 +31,7 @@
 #include "store/store.h"
 #include "wire/url.h"
 
-#define PG_SCHEMA_VERSION 1
+#define PG_SCHEMA_VERSION 2
 #define PG_SCHEMA_BYTES 48
 #define PG_BATCH_MAX 64    /* decisions in one commit */
 #define PG_TOKENS_MAX 128  /* drawn ahead */
@@ -377,6 +377,9 @@ void ring_request(struct pg_store *s);
 
 /* Takes a URL apart: what libpq gets, and what is ours. */
 int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err);
+
+/* What a schema of another version than ours means; returns the code. */
+int pg_version_error(const struct pg_store *s, int64_t version, tenure_error *err);
 
 /* ---- postgres_examine.c --------------------------------------------------------------------- */
 

@@ -169,12 +169,7 @@ static void greeted(struct pg_store *s, const PGresult *r)
     int32_t version = answer_i32(r, 0, 0);
     tenure_error err;
     if (version != PG_SCHEMA_VERSION) {
-        fail(&err, TENURE_FOREIGN,
-             version < PG_SCHEMA_VERSION
-                 ? "the schema %s has version %d; this tenure needs version %d: run `tenure store "
-                   "upgrade`"
-                 : "the schema %s has version %d; this tenure knows version %d",
-             s->schema, version, PG_SCHEMA_VERSION);
+        pg_version_error(s, version, &err);
         link_drop(s, &s->line, TENURE_FOREIGN, err.text);
         return;
     }

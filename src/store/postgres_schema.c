@@ -13,6 +13,8 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 #include "postgres_sql.h"
+#include "postgres_tables_sql.h"
+#include "postgres_upgrade_sql.h"
 #pragma GCC diagnostic pop
 
 #define CONNECT_S "10"
@@ -103,6 +105,20 @@ int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err)
     return code < 0 ? code : check_conninfo(s, err);
 }
 
+/* ---- the schema ----------------------------------------------------------------------------- */
+
+int pg_version_error(const struct pg_store *s, int64_t version, tenure_error *err)
+{
+    if (version == 1)
+        return fail(err, TENURE_FOREIGN, "the schema %s has version 1; this tenure needs version "
+                                         "%d: run `tenure store upgrade`",
+                    s->schema, PG_SCHEMA_VERSION);
+    return fail(err, TENURE_FOREIGN, "the schema %s has version %lld%s; this tenure knows version "
+                                     "%d", s->schema, (long long)version,
+                version > PG_SCHEMA_VERSION ? ", which a newer tenure made" : "",
+                PG_SCHEMA_VERSION);
+}
+
 /* ---- the operators' calls, which may wait --------------------------------------------------- */
 
 static int connect_wait(const struct pg_store *s, PGconn **ret, tenure_error *err)
@@ -149,51 +165,61 @@ static int ask(const struct pg_store *s, PGconn *conn, const char *text, int64_t
     return code;
 }
 
-/* The text of postgres.sql for this schema; NULL without memory. */
-static char *schema_text(const struct pg_store *s)
+/* Adds a text for this schema. */
+static void put_text(struct bytes *out, const struct pg_store *s, const char *text)
 {
     static const char mark[] = "@schema@";
-    struct bytes out = {0};
-    const char *at = postgres_sql, *next;
-    while ((next = strstr(at, mark)) != NULL) {
-        bytes_put(&out, at, (size_t)(next - at));
-        bytes_put(&out, s->schema, strlen(s->schema));
-        at = next + sizeof mark - 1;
+    const char *next;
+    for (; (next = strstr(text, mark)) != NULL; text = next + sizeof mark - 1) {
+        bytes_put(out, text, (size_t)(next - text));
+        bytes_put(out, s->schema, strlen(s->schema));
     }
-    bytes_put(&out, at, strlen(at) + 1);
-    if (out.failed)
-        bytes_free(&out);
-    return out.at;
+    bytes_put(out, text, strlen(text));
+}
+
+/* Runs three texts in one transaction. */
+static int run_together(const struct pg_store *s, PGconn *conn, const char *first,
+                        const char *second, const char *third, tenure_error *err)
+{
+    struct bytes whole = {0};
+    put_text(&whole, s, "BEGIN;");
+    put_text(&whole, s, first);
+    put_text(&whole, s, second);
+    put_text(&whole, s, third);
+    bytes_put(&whole, "COMMIT", sizeof "COMMIT");
+    int code = whole.failed ? fail(err, TENURE_NO_MEMORY, "out of memory")
+                            : run(s, conn, whole.at, err);
+    bytes_free(&whole);
+    return code;
 }
 
 static int create(const struct pg_store *s, PGconn *conn, tenure_error *err)
 {
-    char *text = schema_text(s), *whole = NULL;
-    if (!text || asprintf(&whole, "BEGIN; %s; COMMIT", text) < 0) {
-        free(text);
-        return fail(err, TENURE_NO_MEMORY, "out of memory");
-    }
-    int code = run(s, conn, whole, err);
-    free(whole);
-    free(text);
-    return code;
+    return run_together(s, conn, postgres_tables_sql, postgres_sql,
+                        "UPDATE @schema@.meta SET home = @schema@.home(),"
+                        " timeline = @schema@.timeline();", err);
 }
 
-static int check_version(const struct pg_store *s, PGconn *conn, tenure_error *err)
+static int check_version(const struct pg_store *s, PGconn *conn, int64_t *ret, tenure_error *err)
 {
     char text[120];
-    int64_t version = 0;
     snprintf(text, sizeof text, "SELECT version FROM %s.meta", s->schema);
-    int code = ask(s, conn, text, 0, &version, err);
+    int code = ask(s, conn, text, 0, ret, err);
     if (code < 0)
         return fail(err, code == TENURE_FOREIGN ? TENURE_FOREIGN : code,
                     "the schema %s is there, but is no store: give another one with ?schema=NAME",
                     s->schema);
-    if (version != PG_SCHEMA_VERSION)
-        return fail(err, TENURE_FOREIGN, "the schema %s has version %lld; this tenure knows "
-                                         "version %d", s->schema, (long long)version,
-                    PG_SCHEMA_VERSION);
-    return 0;
+    return *ret == PG_SCHEMA_VERSION ? 0 : pg_version_error(s, *ret, err);
+}
+
+/* Brings it forward, or says why not. */
+static int upgrade(const struct pg_store *s, PGconn *conn, tenure_error *err)
+{
+    int64_t version = 0;
+    int code = check_version(s, conn, &version, err);
+    if (version != 1)
+        return code;
+    return run_together(s, conn, postgres_upgrade_sql, postgres_sql, "", err);
 }
 
 /* Whether the schema is there. */
@@ -219,7 +245,7 @@ int postgres_store_init(const struct url *url, tenure_error *err)
     if (code == 0) {
         code = exists(&s, conn, &there, err);
         if (code == 0)
-            code = there ? check_version(&s, conn, err) : create(&s, conn, err);
+            code = there ? upgrade(&s, conn, err) : create(&s, conn, err);
         pq.PQfinish(conn);
     }
     free(s.url);
@@ -231,8 +257,8 @@ int postgres_store_init(const struct url *url, tenure_error *err)
 static int raise_inside(const struct pg_store *s, PGconn *conn, uint64_t above, tenure_error *err)
 {
     char text[200];
-    int64_t alive = 0;
-    int code = check_version(s, conn, err);
+    int64_t alive = 0, version = 0;
+    int code = check_version(s, conn, &version, err);
     if (code < 0)
         return code;
     snprintf(text, sizeof text, "SELECT count(*) FROM %s.session WHERE NOT dead AND expires > "

@@ -52,6 +52,16 @@ def ask(server, question):
     return server.psql(question, "tenure")
 
 
+def grant_rights(server, schema):
+    """To the role app, those that the page names."""
+    page = (ROOT / "docs/stores.md").read_text()
+    grants = [g.replace("tenure.", f"{schema}.").replace("SCHEMA tenure", f"SCHEMA {schema}")
+              for g in RIGHTS.findall(page)]
+    assert len(grants) == 2
+    for grant in grants:
+        ask(server, grant)
+
+
 def holds(cli, ttl="6s"):
     """A command that says so each time that it reads a line, while it holds."""
     process = cli.start("lock", "--ttl", ttl, "job", "--", "sh", "-c",
@@ -85,23 +95,45 @@ def test_init_a_second_time_changes_nothing(cli):
     assert int(cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out) > int(token)
 
 
-def test_a_schema_of_another_version_is_refused(cli, server, schema):
-    ask(server, f"UPDATE {schema}.meta SET version = 99")
-    for command in ("lock", "job", "--", "true"), ("store", "init"):
+@pytest.mark.parametrize("version", [0, 99])
+def test_a_schema_of_another_version_is_refused(cli, server, schema, version):
+    ask(server, f"UPDATE {schema}.meta SET version = {version}")
+    for command in ("lock", "job", "--", "true"), ("store", "init"), ("store", "upgrade"), \
+            ("store", "check", "--raise-to", "1000"):
         done = cli.run(*command)
-        assert done.code not in (0, REFUSED) and "version 99" in done.err
+        assert done.code == DENIED and f"version {version}" in done.err
+        assert ("newer" in done.err) == (version == 99)
+
+
+def test_an_older_schema_is_brought_forward_with_its_rights_and_its_tokens(cli, server, schema):
+    grant_rights(server, schema)
+    holder, token = holds(cli, "60s")
+    ask(server, f"ALTER TABLE {schema}.session DROP COLUMN died; "
+                f"DROP FUNCTION {schema}.session_close; "
+                f"CREATE FUNCTION {schema}.session_close(id bigint) RETURNS boolean "
+                "LANGUAGE sql SECURITY DEFINER "
+                f"AS 'DELETE FROM {schema}.session s WHERE s.id = $1 RETURNING true'; "
+                f"REVOKE ALL ON FUNCTION {schema}.session_close FROM PUBLIC; "
+                f"GRANT EXECUTE ON FUNCTION {schema}.session_close TO app; "
+                f"UPDATE {schema}.meta SET version = 1")
+    refused = cli.run("lock", "-n", "job", "--", "true")
+    assert refused.code == DENIED and "tenure store upgrade" in refused.err
+    assert cli.run("store", "upgrade").code == 0
+    assert cli.run("store", "upgrade").code == 0  # and nothing more is to be done
+    cli.env["TENURE_STORE"] = cli.store.replace("postgres@", "app@")
+    assert cli.holders("job")[0]["token"] == token
+    holder.send(signal.SIGTERM)
+    holder.wait()
+    later = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+    assert later.code == 0 and int(later.out) > token
+    assert ask(server, f"SELECT count(*) FROM {schema}.session") == "0"  # it closed them
 
 
 def test_a_role_with_the_documented_rights_can_use_it_and_nothing_else(cli, server, schema):
-    page = (ROOT / "docs/stores.md").read_text()
-    grants = [g.replace("tenure.", f"{schema}.").replace("SCHEMA tenure", f"SCHEMA {schema}")
-              for g in RIGHTS.findall(page)]
-    assert len(grants) == 2
     cli.env["TENURE_STORE"] = cli.store.replace("postgres@", "app@")
     done = cli.run("lock", "job", "--", "true")
     assert done.code == DENIED and "permission denied" in done.err
-    for grant in grants:
-        ask(server, grant)
+    grant_rights(server, schema)
     assert cli.run("lock", "job", "--", "true").code == 0
     assert cli.run("lease", "take", "l", "--ttl", "1m").code == 0
     assert cli.status()["job"]["holders"] == []
