@@ -4,7 +4,8 @@
  * for an hour writes all the same.  Only where the write lands can it be refused.  For tables in
  * SQLite and PostgreSQL `tenure guard` does that, without a line of code.  For anything else - a
  * file, a service, a database of another kind - keep a *mark* beside the thing, ask this rule, and
- * do what it says.  docs/boundary.md has recipes, docs/examples/replace.c a file.
+ * do what it says.  docs/boundary.md has recipes, docs/examples/replace.c a file.  A service whose
+ * proxy asks tenure's HTTP guard does so, too: the proxy looks before the write, not with it.
  *
  * THE MARK of a name is the highest token that was announced or has written.  It begins at 0 and
  * never goes down.

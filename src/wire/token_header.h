@@ -1,4 +1,4 @@
-/* wire/token_header.h - the header with which an HTTP request shows its token:
+/* wire/token_header.h - the header with which an HTTP request shows its token.
  *
  *     Tenure-Token: billing/invoices 42
  *
