@@ -146,21 +146,29 @@ static int work_apply(void *arg, struct store_view *view)
     return (int)verdict;
 }
 
-/* A reply that was lost is asked for once more: the ticket, or the serial, tells. */
+static int work_once(tenure *t, const char *key, const char *role, struct work *w,
+                     tenure_error *err)
+{
+    struct store_update op = {
+        .count = role ? 2 : 1, .key = {key, role}, .decide = work_apply, .arg = w};
+    return handle_update(t, &op, err);
+}
+
+/* A reply that was lost is asked for once more: the ticket, or the serial, tells.  When that is not
+ * answered either, whatever it fails with, it stays unsure. */
 static int work_run(tenure *t, const char *key, const char *role, struct work *w,
                     tenure_error *err)
 {
     if (!handle_enter(t))
         return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
     w->scratch = &t->scratch;
-    int code = TENURE_UNSURE;
-    for (int attempt = 0; attempt < 2 && code == TENURE_UNSURE; attempt++) {
-        struct store_update op = {
-            .count = role ? 2 : 1, .key = {key, role}, .decide = work_apply, .arg = w};
-        code = handle_update(t, &op, err);
+    int code = work_once(t, key, role, w, err);
+    if (code == TENURE_UNSURE) {
+        int again = work_once(t, key, role, w, NULL);
+        code = again < 0 ? TENURE_UNSURE : again;
     }
     handle_leave(t);
-    if (code < 0 && w->flaw != RECORD_FINE)
+    if ((code == TENURE_CORRUPT || code == TENURE_FOREIGN) && w->flaw != RECORD_FINE)
         return error_set(err, code, "the record of %s cannot be used: %s",
                          w->flaw_in_name ? role : key, record_flaw_text(w->flaw));
     return code;
@@ -220,9 +228,9 @@ EXPORT int tenure_permit_issue(tenure *t, const tenure_permit_key *key,
     tenure_permit p = {.key = key->id, .epoch = terms->epoch};
     struct docket_terms asked = {.epoch = terms->epoch, .shared = terms->shared};
     struct work w = {.terms = &asked};
-    int code = key_accept(terms->resource, terms->operation, stored, err);
+    int code = terms_accept(terms, err);
     if (code == 0)
-        code = terms_accept(terms, err);
+        code = key_accept(terms->resource, terms->operation, stored, err);
     if (code == 0)
         code = date(terms, &asked, &p.clock_error_ms, err);
     if (code < 0)

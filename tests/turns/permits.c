@@ -98,6 +98,20 @@ static void when_no_answer_comes_at_all_it_is_unsure_and_one_is_on_record(void)
     tenure_close(t);
 }
 
+static void what_may_have_happened_is_never_called_undone(void)
+{
+    tenure_token epoch;
+    script_begin();
+    tenure *t = leader(&epoch);
+    script_lose(0, CALL_UPDATE, 1);
+    script_refuse(0, CALL_UPDATE, 1);
+    CHECK(issue(t, epoch) == TENURE_UNSURE && look(t).live == 1);
+    script_run(TTL);
+    script_refuse(0, CALL_UPDATE, 1);
+    CHECK(issue(t, epoch) == TENURE_UNREACHABLE && look(t).live == 0);
+    tenure_close(t);
+}
+
 static void a_revocation_whose_answer_was_lost_was_made(void)
 {
     tenure_token epoch;
@@ -160,6 +174,7 @@ int main(void)
     make_key();
     int failed = TAP_RUN(TAP(a_permit_whose_answer_was_lost_is_found_by_its_ticket),
                          TAP(when_no_answer_comes_at_all_it_is_unsure_and_one_is_on_record),
+                         TAP(what_may_have_happened_is_never_called_undone),
                          TAP(a_revocation_whose_answer_was_lost_was_made),
                          TAP(a_successor_is_granted_at_once_what_its_predecessor_had),
                          TAP(what_nobody_asks_for_any_more_is_forgotten_and_serials_grow_on));

@@ -21,7 +21,8 @@ struct scripted {
     bool answered; /* an answer waits to be taken */
     bool held[CALL_KINDS];
     int64_t slow_ms[CALL_KINDS];
-    unsigned lost[CALL_KINDS]; /* so many of the next ones lose their answers */
+    unsigned lost[CALL_KINDS]; /* so many of the next ones lose their answers, */
+    unsigned refused[CALL_KINDS]; /* and then so many do not happen */
     unsigned asked[CALL_KINDS];
     struct store_op *waiting[CALL_KINDS]; /* linked by op->next */
     uint64_t session;
@@ -145,6 +146,11 @@ static void take(struct store *store, enum call kind, struct store_op *op)
     if (s->held[kind]) {
         op->next = s->waiting[kind];
         s->waiting[kind] = op;
+        return;
+    }
+    if (s->lost[kind] == 0 && s->refused[kind] > 0) {
+        s->refused[kind]--;
+        store_op_fail(op, TENURE_UNREACHABLE, "refused by the script");
         return;
     }
     pass_on(s, kind, op);
@@ -340,6 +346,11 @@ void script_hold(int handle, enum call kind, bool on)
 void script_lose(int handle, enum call kind, unsigned count)
 {
     script.at[handle].lost[kind] = count;
+}
+
+void script_refuse(int handle, enum call kind, unsigned count)
+{
+    script.at[handle].refused[kind] = count;
 }
 
 void script_serve(int handle, enum call kind)

@@ -33,6 +33,9 @@ void script_swallow(int handle, enum call kind);
 /* The next so many happen at once, and their answers are lost. */
 void script_lose(int handle, enum call kind, unsigned count);
 
+/* So many (behind those that are lost) do not happen: the store cannot be reached. */
+void script_refuse(int handle, enum call kind, unsigned count);
+
 unsigned script_waiting(int handle, enum call kind);
 
 /* The next request of this kind takes so long, as in a process that is stopped in its middle. */
