@@ -174,6 +174,7 @@ static void grant(struct claim *c, struct facts *f, uint32_t at, struct effects 
     c->vacant_since = INSTANT_NEVER;
     c->prefer = (struct text){NULL, 0};
     c->grants++;
+    f->grants++;
     touch(c, f, fx);
     ring(fx, t->id.session);
 }
@@ -193,6 +194,8 @@ static void grant_next(struct claim *c, struct facts *f, struct effects *fx)
     for (;;) {
         uint32_t next = next_in_line(c);
         if (next >= c->ticket_count || !fits(c, &c->ticket[next]))
+            return;
+        if (f->grants_max > 0 && f->grants == f->grants_max)
             return;
         if (bury(c, f, next, fx))
             continue;

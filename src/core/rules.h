@@ -38,6 +38,11 @@ struct facts {
      * NULL) is the instant at which the store would let a silent one go. */
     enum liveness (*liveness)(void *oracle, uint64_t session, struct instant *ret_until);
     void *oracle;
+
+    /* One decision grants no more than so many (0: as many as fit): each commit has to make sure
+     * that they all live (P2).  Those who were rung look, and their looks serve the rest. */
+    uint32_t grants_max;
+    uint32_t grants; /* the rules': so far */
 };
 
 /* Draws the next token, or another number that only grows: above `highest` and the floor, which it

@@ -137,6 +137,7 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
 {
     tenure *t = c->handle;
     struct decision *d = &c->decision;
+    c->vigil_asked = store_vigil(t->store);
     d->scratch = &t->scratch;
     d->id = c->id;
     d->token = atomic_load(&c->token);
@@ -242,6 +243,7 @@ static void take_grant(tenure_claim *c, struct instant now)
     const struct standing *s = &c->decision.standing;
     tenure *t = c->handle;
     c->look_at = INSTANT_NEVER;
+    c->vigil = c->vigil_asked;
     if (c->phase == PHASE_HELD && !is_over(c)) {
         count_from(c, c->counted);
         note_told(c);

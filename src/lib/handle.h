@@ -61,6 +61,7 @@ enum sweep_work {
 struct sweep {
     enum sweep_work work;
     unsigned renewals;    /* that are to come before it goes on */
+    unsigned pause;       /* of that many, when it has found nothing; 0: it has not looked yet */
     struct instant sent;  /* when the work in flight was sent */
     struct store_read look;
     struct store_update tidy;
@@ -107,6 +108,8 @@ struct tenure_claim {
     struct instant look_at; /* look again then, on our clock */
     bool look_due;
 
+    uint64_t vigil_asked; /* store_vigil() when the question in flight was sent, */
+    uint64_t vigil;       /* and when the last one was that found it held */
     struct instant counted;  /* what the deadline of a held claim is counted from */
     uint64_t notices_asked;  /* session.notices when the question in flight was sent, */
     uint64_t notices_known;  /* and when the last one was that found it held */

@@ -28,14 +28,16 @@ static bool is_needed(const tenure *t)
 
 /* ---- housekeeping --------------------------------------------------------------------------- */
 
-/* Looks at a few held claims without a reason: nothing tells us when a record was taken away. */
+/* Looks at a few held claims, without a reason but that nothing tells, or may not have told, when
+ * a record was taken away. */
 static void verify_some(tenure *t)
 {
+    uint64_t vigil = store_vigil(t->store);
     unsigned left = VERIFY_CLAIMS;
     tenure_claim *start = t->verified ? t->verified->next : t->claims;
     tenure_claim *c = start ? start : t->claims;
     for (tenure_claim *first = c; c && left > 0;) {
-        if (c->phase == PHASE_HELD) {
+        if (c->phase == PHASE_HELD && (vigil == 0 || c->vigil != vigil)) {
             c->look_due = true;
             left--;
         }

@@ -3,13 +3,15 @@
  *
  * It is housekeeping.  It goes on with a renewal, so that it needs no timer of its own, and with
  * every SWEEP_RENEWALS-th one only, because on a store behind a network each step is a request
- * (P9); with the next one as long as there is something to tidy.  No call ever waits for it. */
+ * (P9); with the next one as long as there is something to tidy; and less and less often while
+ * there is nothing.  No call ever waits for it. */
 #include <string.h>
 
 #include "lib/handle.h"
 #include "wire/docket.h"
 
 #define SWEEP_RENEWALS 8
+#define SWEEP_RENEWALS_MAX 64
 
 /* Whether settling would change the record: somebody is dead in it, or it is forgotten. */
 static bool is_untidy(const struct claim *c, struct facts *f)
@@ -117,7 +119,11 @@ static void answered(tenure *t, struct instant now)
         bool at_end = s->look.op.code < 0 || s->seen < SWEEP_RECORDS;
         if (at_end)
             s->after[0] = '\0';
-        s->renewals = s->found > 0 ? 1 : SWEEP_RENEWALS;
+        bool in_vain = s->look.op.code == 0 && s->found == 0 && s->pause > 0;
+        s->pause = !in_vain                            ? SWEEP_RENEWALS
+                   : s->pause * 2 < SWEEP_RENEWALS_MAX ? s->pause * 2
+                                                       : SWEEP_RENEWALS_MAX;
+        s->renewals = s->found > 0 ? 1 : s->pause;
     }
     tidy_next(t, now);
 }

@@ -192,6 +192,7 @@ static const struct store_ops etcd_ops = {
     .watch_sessions = etcd_watch_sessions,
     .watch_all = etcd_watch_all,
     .next_hint = etcd_next_hint,
+    .vigil = etcd_vigil,
     .fd = etcd_fd,
     .process = etcd_process,
     .due = etcd_due,

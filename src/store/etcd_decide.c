@@ -184,6 +184,7 @@ bool etcd_decide(struct etcd_store *s, struct etcd_work *w, bool *ret_confirmed)
     view.facts.wall_ms = clock_wall_ms();
     view.facts.liveness = etcd_liveness;
     view.facts.oracle = &oracle;
+    view.facts.grants_max = ETCD_GRANTS_MAX;
     if (!show(s, w, &view, &fresh))
         return false;
     oracle.now = view.facts.now;

@@ -40,7 +40,8 @@
 #include "wire/grpc.h"
 
 #define ETCD_TOKENS_SHIFT 10     /* 1024 tickets of one record can be granted in one commit */
-#define ETCD_RELY_MAX 90         /* sessions that one commit compares with */
+#define ETCD_RELY_MAX 90         /* sessions that one commit compares with, */
+#define ETCD_GRANTS_MAX 80       /* and grants to: with who decides and who is rung besides */
 #define ETCD_BATCH_BYTES 1000000 /* etcd takes requests of 1.5 MiB */
 #define ETCD_PAGE 32             /* records in one answer to a reader */
 #define ETCD_GONE_BUCKETS 256
@@ -256,6 +257,8 @@ struct etcd_store {
     int64_t next_watch;
     bool all;         /* every change is to be told */
     int64_t all_watch; /* its number on the stream; 0: not asked for yet */
+    int64_t names_watch; /* deletions of records */
+    uint64_t vigil, vigils; /* store_vigil(), and how many there were */
     int64_t bell_watch;
     uint64_t bell_session; /* whose bell that is */
     struct hint_queue hints;
@@ -434,6 +437,7 @@ void etcd_watch_sessions(struct store *store, const char *key, const uint64_t *s
                          uint32_t count);
 int etcd_watch_all(struct store *store, bool on, tenure_error *err);
 bool etcd_next_hint(struct store *store, struct store_hint *ret);
+uint64_t etcd_vigil(struct store *store);
 void etcd_ears_step(struct etcd_store *s); /* asks for what is to be heard */
 void etcd_ears_lost(struct etcd_store *s);
 void etcd_hint_ended(struct etcd_store *s, uint64_t session);

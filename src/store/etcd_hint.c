@@ -144,7 +144,16 @@ int etcd_watch_all(struct store *store, bool on, tenure_error *err)
 
 bool etcd_next_hint(struct store *store, struct store_hint *ret)
 {
-    return hint_queue_take(&etcd_of(store)->hints, ret);
+    struct etcd_store *s = etcd_of(store);
+    bool found = hint_queue_take(&s->hints, ret);
+    if (found && ret->all && s->vigil != 0)
+        s->vigil = ++s->vigils; /* it stands for others that were dropped */
+    return found;
+}
+
+uint64_t etcd_vigil(struct store *store)
+{
+    return etcd_of(store)->vigil;
 }
 
 struct instant etcd_hint_due(const struct etcd_store *s)
@@ -171,7 +180,8 @@ static void hear_bell(struct etcd_store *s, const Etcd__KeyValue *kv)
         hint_queue_add(&s->hints, etcd_hash_decode(kv->value.data + i));
 }
 
-static void hear_change(struct etcd_store *s, const Etcd__KeyValue *kv)
+/* A record was changed; or, when only that is asked for, deleted: what we deleted is no news. */
+static void hear_change(struct etcd_store *s, const Etcd__KeyValue *kv, bool by_others)
 {
     size_t front = strlen(s->prefix) + strlen("name/");
     char name[NAME_BYTES_MAX + 1];
@@ -179,7 +189,9 @@ static void hear_change(struct etcd_store *s, const Etcd__KeyValue *kv)
         return;
     memcpy(name, kv->key.data + front, kv->key.len - front);
     name[kv->key.len - front] = '\0';
-    hint_queue_add(&s->hints, store_key_hash(name));
+    const struct etcd_record *r = by_others ? etcd_record_known(s, name) : NULL;
+    if (!r || r->version != 0)
+        hint_queue_add(&s->hints, store_key_hash(name));
 }
 
 static struct etcd_watcher *watcher_numbered(struct etcd_store *s, int64_t id)
@@ -199,8 +211,12 @@ static void hear_about(struct etcd_store *s, const Etcd__WatchResponse *r)
         is_watched(s, w->session, true); /* they look */
     if (!w && (r->watch_id == s->bell_watch || r->watch_id == s->all_watch))
         s->hints.all = true; /* what was rung before we listened */
+    if (r->watch_id == s->names_watch)
+        s->vigil = r->canceled ? 0 : ++s->vigils;
     if (!r->canceled)
         return;
+    if (r->watch_id == s->names_watch)
+        s->names_watch = 0;
     if (w) {
         w->id = 0;
         w->unsure = true;
@@ -231,7 +247,9 @@ static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end h
         if (kv && r->watch_id == s->bell_watch)
             hear_bell(s, kv);
         else if (kv && r->watch_id == s->all_watch)
-            hear_change(s, kv);
+            hear_change(s, kv, false);
+        else if (kv && r->watch_id == s->names_watch)
+            hear_change(s, kv, true);
         else if (w && r->events[i]->type == ETCD__EVENT__EVENT_TYPE__DELETE)
             etcd_hint_ended(s, w->session); /* how it ended is asked for by who looks */
     }
@@ -242,7 +260,8 @@ static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end h
 void etcd_ears_lost(struct etcd_store *s)
 {
     s->ears = NULL;
-    s->bell_watch = s->all_watch = 0;
+    s->bell_watch = s->all_watch = s->names_watch = 0;
+    s->vigil = 0;
     for (size_t i = 0; i < s->watchers; i++)
         s->watcher[i].id = 0;
 }
@@ -272,6 +291,15 @@ static void keep_all(struct etcd_store *s)
     }
 }
 
+/* Who has a session may hold something, and somebody else's tool may delete it. */
+static void keep_names(struct etcd_store *s)
+{
+    if (s->own.id == 0 || s->names_watch != 0)
+        return;
+    etcd_key names = etcd_key_of(&s->arena, s->prefix, "name/", NULL);
+    s->names_watch = begin(s, names, etcd_key_end(&s->arena, names), 0, ENDS_ONLY);
+}
+
 void etcd_ears_step(struct etcd_store *s)
 {
     bool wanted = s->own.id != 0 || s->all || s->watchers > 0;
@@ -282,6 +310,7 @@ void etcd_ears_step(struct etcd_store *s)
     etcd_arena_clear(&s->arena);
     keep_bell(s);
     keep_all(s);
+    keep_names(s);
     for (size_t i = 0; i < s->watchers; i++) {
         struct etcd_watcher *w = &s->watcher[i];
         if (w->id != 0)

@@ -175,6 +175,12 @@ struct store_ops {
     /* Takes a hint: true, and *ret is filled. */
     bool (*next_hint)(struct store *s, struct store_hint *ret);
 
+    /* For an engine that gives a hint about each record that somebody deletes: a number, another
+     * one whenever such a hint may have been missed; 0: it does not hear of them now.  What was
+     * seen to be there under the number of now needs no look to know that it still is.  NULL: this
+     * engine tells of no deletions. */
+    uint64_t (*vigil)(struct store *s);
+
     /* Readable when process() or next_hint() has work; the same number for the handle's life. */
     int (*fd)(struct store *s);
 
@@ -238,6 +244,11 @@ void store_op_fail(struct store_op *op, int code, const char *format, ...)
 static inline int store_lifeline(struct store *s)
 {
     return s->ops->lifeline ? s->ops->lifeline(s) : -1;
+}
+
+static inline uint64_t store_vigil(struct store *s)
+{
+    return s->ops->vigil ? s->ops->vigil(s) : 0;
 }
 
 static inline void store_update(struct store *s, struct store_update *op)

@@ -208,6 +208,11 @@ static void trace_forked(struct store *store)
     inner->ops->forked(inner);
 }
 
+static uint64_t trace_vigil(struct store *store)
+{
+    return store_vigil(trace_of(store)->inner);
+}
+
 static int trace_lifeline(struct store *store)
 {
     struct store *inner = trace_of(store)->inner;
@@ -247,6 +252,7 @@ static const struct store_ops trace_ops = {
     .watch_sessions = trace_watch_sessions,
     .watch_all = trace_watch_all,
     .next_hint = trace_next_hint,
+    .vigil = trace_vigil,
     .fd = trace_fd,
     .process = trace_process,
     .due = trace_due,

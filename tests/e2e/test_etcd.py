@@ -216,6 +216,17 @@ def test_who_deletes_all_keys_ends_tenures_but_tokens_go_on(start):
     assert lock_once(cli) > token
 
 
+def test_who_deletes_one_record_ends_its_tenure_at_once(start):
+    """A watch tells: with this ttl the next renewal is 20 s away (P3)."""
+    cluster, cli = start()
+    kept, _ = cli.hold("kept", "--ttl", "60s")
+    process, token = cli.hold("job", "--ttl", "60s")
+    cluster.etcdctl("del", "test/name/job")
+    assert process.wait(10) == LOST
+    assert kept.running and lock_once(cli) > token
+    assert end_of(kept) == 0
+
+
 def test_a_record_that_somebody_else_wrote_is_told_and_left_alone(start):
     cluster, cli = start()
     lock_once(cli)

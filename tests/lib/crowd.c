@@ -3,7 +3,7 @@
  *     crowd etcd URL */
 #include "lib.h"
 
-#define WAITERS 110 /* store/etcd_engine.h: 90 */
+#define WAITERS 110 /* store/etcd_engine.h: 80 */
 
 static bool count_tickets(void *arg, const tenure_name_info *info)
 {

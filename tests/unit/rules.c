@@ -296,6 +296,24 @@ static void shared_holders_come_in_together_behind_an_exclusive_one(void)
     CHECK(world_rang(5)); /* it has to watch three holders now */
 }
 
+static void a_crowd_is_granted_by_looks_where_a_commit_takes_few(void)
+{
+    world_reset();
+    CHECK(world_lock(1) == VERDICT_HELD);
+    for (uint64_t s = 2; s <= 8; s++) {
+        struct ask ask = world_ask_of(s, TENURE_LOCK);
+        ask.shared = true;
+        CHECK(world_ask(&ask) == VERDICT_WAITING);
+    }
+    world.grants_max = 3;
+    CHECK(world_leave(1) == VERDICT_DONE);
+    CHECK(claim_holders(&world.claim) == 3 && world_rang(2) && world_rang(4) && world_rang(5));
+    world.state[5] = LIVE_GONE; /* its place is taken by the next one */
+    CHECK(world_look(2) == VERDICT_HELD);
+    CHECK(claim_holders(&world.claim) == 6 && world_rang(8) && !world_rang(5));
+    CHECK(world_look(6) == VERDICT_HELD && claim_holders(&world.claim) == 6);
+}
+
 static void no_more_than_the_permits_hold(void)
 {
     world_reset();
@@ -542,6 +560,7 @@ int main(void)
                    TAP(every_waiter_watches_who_is_in_front_of_it),
                    TAP(who_moves_up_is_told_to_watch_somebody_else),
                    TAP(shared_holders_come_in_together_behind_an_exclusive_one),
+                   TAP(a_crowd_is_granted_by_looks_where_a_commit_takes_few),
                    TAP(no_more_than_the_permits_hold),
                    TAP(all_who_ask_must_agree_on_kind_and_permits), TAP(the_queue_has_an_end),
                    TAP(a_contender_with_a_short_ttl_does_not_shorten_the_holders),

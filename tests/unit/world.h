@@ -13,6 +13,7 @@ static struct world {
     uint64_t floor;
     enum liveness state[WORLD_SESSIONS];
     int64_t until[WORLD_SESSIONS];
+    uint32_t grants_max;
     struct claim claim;
     struct effects fx;
     struct standing standing;
@@ -45,6 +46,7 @@ static inline struct facts world_facts(void)
         .wall_ms = 1700000000000 + world.now,
         .token_floor = world.floor,
         .liveness = world_liveness,
+        .grants_max = world.grants_max,
     };
 }
 

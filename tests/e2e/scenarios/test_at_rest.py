@@ -1,0 +1,41 @@
+"""What who only holds costs an etcd: one renewal per interval, and nothing else.
+
+Elsewhere each lock is a lease of its own, or is polled to find out whether it is still there.  A
+watch tells when a record is deleted; only what was missed while it was interrupted is looked at.
+
+P9: standing by costs nothing while nothing changes, however much is held.
+"""
+from conftest import pause, wait_until
+from etcd import running_cluster
+from field import library  # noqa: F401
+from relay import Relay
+
+HELD = 40
+STANDING = 1
+TXNS = ('grpc_server_handled_total{grpc_code="OK",grpc_method="Txn",'
+        'grpc_service="etcdserverpb.KV",grpc_type="unary"}')
+
+
+def looks(cluster):
+    """How often the store is looked at within three intervals, besides renewals."""
+    before = cluster.counter(TXNS)
+    pause(2)
+    return cluster.counter(TXNS) - before
+
+
+def test_nothing_but_renewals_is_sent_however_much_is_held(library):
+    """The walk (src/lib/sweep.c) may come by once."""
+    with running_cluster() as cluster:
+        relay = Relay((cluster.address, cluster.members[0].client))
+        program = library()
+        url = f"etcd://127.0.0.1:{relay.port}/test"
+        assert program.do("open", url, 2000, "h", "pump")[0] == 0
+        for i in range(HELD):
+            assert program.do("acquire", f"job{i}", 5000)[0] >= 0
+        wait_until(lambda: looks(cluster) <= 1, "the rest")
+        before = cluster.counter(TXNS)
+        relay.cut()
+        wait_until(lambda: cluster.counter(TXNS) - before >= HELD, "a look at each")
+        wait_until(lambda: looks(cluster) <= 1, "the rest")
+        assert program.do("check")[0] == STANDING
+        relay.close()
