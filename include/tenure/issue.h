@@ -7,7 +7,8 @@
  * Then it is signed.  So it takes both to issue one: the store, and the key.
  *
  * HOW LONG.  As a rule a permit ends when the store could give the role to somebody else, if its
- * holder fell silent now: then a successor never meets a permit of its predecessor.  A longer one
+ * holder fell silent now (in etcd, which cannot tell, after half its TTL): then a successor never
+ * meets a permit of a predecessor that fell silent.  A longer one
  * (valid_ms) outlives its epoch by its not-after at most, and until then nobody else is granted
  * that operation on that resource.
  *

@@ -58,8 +58,7 @@ static enum docket_verdict find_room(const struct docket *d, struct instant now,
 /* How long the tenure is sure to stand if its holder falls silent, less what clocks may drift. */
 static struct span sure(struct claim *held, const struct facts *f, uint64_t epoch)
 {
-    struct instant latest = instant_add(f->now, f->behind);
-    struct span left = instant_diff(latest, rules_until(held, f, epoch));
+    struct span left = rules_left(held, f, epoch);
     if (left.ms > TENURE_PERMIT_VALID_MAX_MS)
         left.ms = TENURE_PERMIT_VALID_MAX_MS;
     left.ms -= left.ms * TIMING_DRIFT_PERCENT / 100 + 1;
@@ -80,21 +79,22 @@ static void make_room(struct docket *d, struct instant now)
     d->count++;
 }
 
-enum docket_verdict docket_grant(struct docket *d, struct claim *held, struct facts *f,
+enum docket_verdict docket_grant(struct docket *d, struct claim *held,
+                                 const struct facts *of_role, struct facts *f,
                                  const struct docket_terms *terms, uint32_t *ret_at, bool *ret_new)
 {
     *ret_new = false;
     *ret_at = find_ticket(d, terms->ticket);
     if (*ret_at < d->count)
         return DOCKET_GRANTED;
-    if (!rules_stands(held, f, terms->epoch))
+    if (!rules_stands(held, of_role, terms->epoch))
         return DOCKET_NOT_HELD;
     if (held->permits != 1 || claim_find_token(held, terms->epoch)->shared)
         return DOCKET_NOT_ALONE;
     enum docket_verdict verdict = find_room(d, f->now, terms->shared, ret_at);
     if (verdict != DOCKET_GRANTED)
         return verdict;
-    struct span valid = terms->valid.ms > 0 ? terms->valid : sure(held, f, terms->epoch);
+    struct span valid = terms->valid.ms > 0 ? terms->valid : sure(held, of_role, terms->epoch);
     if (valid.ms < terms->least.ms)
         return DOCKET_TOO_LATE;
     struct span longest = SPAN(valid.ms + valid.ms * TIMING_DRIFT_PERCENT / 100 + 1);
@@ -108,7 +108,7 @@ enum docket_verdict docket_grant(struct docket *d, struct claim *held, struct fa
         .epoch = terms->epoch,
         .by = terms->by,
         .shared = terms->shared,
-        .until = instant_add(instant_add(f->now, f->behind), longest),
+        .until = instant_add(f->now, longest),
         .issued_ms = terms->wall_ms,
         .not_after_ms = ms_add(terms->wall_ms, valid.ms),
     };

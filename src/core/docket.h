@@ -69,8 +69,10 @@ bool docket_is_forgotten(const struct docket *d, struct instant now, struct span
 
 /* Grants a permit: GRANTED, and *ret_at is where it is; the docket is to be written if *ret_new.
  * The same ticket again finds what it was granted, whatever has happened since.  `held` is the
- * record of the role, which is not changed. */
-enum docket_verdict docket_grant(struct docket *d, struct claim *held, struct facts *f,
+ * record of the role, which is not changed, and `of_role` the facts by its clock; `f` is by the
+ * docket's, which stands at f->now when the grant is written, and may have been later before. */
+enum docket_verdict docket_grant(struct docket *d, struct claim *held,
+                                 const struct facts *of_role, struct facts *f,
                                  const struct docket_terms *terms, uint32_t *ret_at,
                                  bool *ret_new);
 

@@ -99,14 +99,20 @@ bool rules_stands(struct claim *c, const struct facts *f, uint64_t token)
     return t && death_of(t, f, &ended) == CAUSE_NONE;
 }
 
-struct instant rules_until(struct claim *c, const struct facts *f, uint64_t token)
+struct span rules_left(struct claim *c, const struct facts *f, uint64_t token)
 {
     const struct ticket *t = claim_find_token(c, token);
-    struct instant until = t->until;
+    struct instant latest = instant_add(f->now, f->behind), until = INSTANT_NEVER;
+    int64_t seat = instant_diff(latest, t->until).ms, heard = t->ttl.ms;
     if (t->id.session == 0)
-        return until; /* a lease */
-    (void)f->liveness(f->oracle, t->id.session, &until);
-    return instant_min(instant_min(until, t->until), instant_add(f->now, t->ttl));
+        return SPAN(seat); /* a lease */
+    if (f->unheard)
+        heard /= 2;
+    else if (f->liveness(f->oracle, t->id.session, &until) == LIVE)
+        heard = instant_diff(latest, until).ms;
+    if (heard > t->ttl.ms)
+        heard = t->ttl.ms;
+    return SPAN(seat < heard ? seat : heard);
 }
 
 /* Takes ticket `at` out if it is dead; says whether it did. */

@@ -43,6 +43,9 @@ struct facts {
      * that they all live (P2).  Those who were rung look, and their looks serve the rest. */
     uint32_t grants_max;
     uint32_t grants; /* the rules': so far */
+
+    /* When a session was last heard of is not known: *ret_until is the latest that it can be. */
+    bool unheard;
 };
 
 /* Draws the next token, or another number that only grows: above `highest` and the floor, which it
@@ -153,9 +156,11 @@ enum verdict rules_sweep(struct claim *c, struct facts *f, struct effects *fx);
 /* Whether the tenure with this token stands: held, and its holder is alive.  Changes nothing. */
 bool rules_stands(struct claim *c, const struct facts *f, uint64_t token);
 
-/* Until when a tenure that stands is sure to, if its holder is not heard of any more: what a store
- * says of its session, but not more than its ttl from now.  The token must stand. */
-struct instant rules_until(struct claim *c, const struct facts *f, uint64_t token);
+/* How long a tenure that stands is sure to, if its holder is not heard of any more: what a store
+ * says of its session, but not more than its ttl.  Where the store does not know when that was
+ * heard of, half its ttl: a holder that was not heard of for the other half is in doubt
+ * (core/timing.h) and asks for nothing.  The token must stand. */
+struct span rules_left(struct claim *c, const struct facts *f, uint64_t token);
 
 /* Whether nobody holds or waits, so that the record is only history. */
 bool claim_is_idle(const struct claim *c);

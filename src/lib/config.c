@@ -79,6 +79,7 @@ static int change_apply(void *arg, struct store_view *view)
     c->version = verdict == ENTRY_DONE ? e.change[0].version : entry_version(&e);
     if (verdict != ENTRY_DONE)
         return (int)verdict;
+    e.touched = store_facts_of(view, 0).now;
     view->fx->changed = true;
     view->out[0].len = entry_encode(&e, view->out[0].bytes, STORE_RECORD_MAX);
     if (view->out[0].len == 0)

@@ -111,14 +111,18 @@ static void note(struct work *w, const struct grant *g, const struct facts *f)
     snprintf(w->role, sizeof w->role, "%.*s", (int)g->role.len, g->role.at);
 }
 
-static enum docket_verdict decide(struct work *w, struct docket *d, struct facts *f, bool *ret_new)
+static enum docket_verdict decide(struct work *w, struct docket *d, struct store_view *view,
+                                  bool *ret_new)
 {
     uint32_t at = 0;
+    struct facts f = store_facts_of(view, 0);
     if (!w->terms)
-        return docket_revoke(d, f, w->serial, w->by, ret_new);
-    enum docket_verdict verdict = docket_grant(d, w->scratch, f, w->terms, &at, ret_new);
+        return docket_revoke(d, &f, w->serial, w->by, ret_new);
+    const struct facts of_role = store_facts_of(view, 1);
+    enum docket_verdict verdict = docket_grant(d, w->scratch, &of_role, &f, w->terms, &at, ret_new);
+    view->facts.token_floor = f.token_floor;
     if (verdict == DOCKET_GRANTED || verdict == DOCKET_TAKEN)
-        note(w, &d->grant[at], f);
+        note(w, &d->grant[at], &f);
     return verdict;
 }
 
@@ -135,7 +139,7 @@ static int work_apply(void *arg, struct store_view *view)
     }
     if (w->flaw != RECORD_FINE)
         return w->flaw == RECORD_FOREIGN ? TENURE_FOREIGN : TENURE_CORRUPT;
-    enum docket_verdict verdict = decide(w, &d, &view->facts, &changed);
+    enum docket_verdict verdict = decide(w, &d, view, &changed);
     if (!changed)
         return (int)verdict;
     view->fx->changed = true;

@@ -134,12 +134,12 @@ static void stamp_now(struct etcd_store *s, struct etcd_work *w, int i, struct i
     w->stamp[i] = (struct etcd_stamp){.now = now, .tick = etcd_clock_tick(&s->clock, clock_now())};
 }
 
-/* Puts the records into the view; false when one is not known.  Of several clocks the latest one
- * counts: nothing that has instants in it decides over several records. */
+/* Puts the records into the view; false when one is not known. */
 static bool show(struct etcd_store *s, struct etcd_work *w, struct store_view *view, bool *fresh)
 {
     struct facts *f = &view->facts;
     f->now = INSTANT(0);
+    view->own_clocks = true;
     for (int i = 0; i < w->count; i++) {
         const struct etcd_record *r = etcd_record_known(s, w->key[i]);
         struct span behind;
@@ -150,6 +150,8 @@ static bool show(struct etcd_store *s, struct etcd_work *w, struct store_view *v
             f->now = now;
         if (behind.ms > f->behind.ms)
             f->behind = behind;
+        view->clock[i].now = now;
+        view->clock[i].behind = behind;
         *fresh = *fresh && r->answer == s->answer;
         w->version[i] = r->version;
         view->in[i] = (struct store_record){w->key[i], r->bytes, r->len};
@@ -185,11 +187,12 @@ bool etcd_decide(struct etcd_store *s, struct etcd_work *w, bool *ret_confirmed)
     view.facts.liveness = etcd_liveness;
     view.facts.oracle = &oracle;
     view.facts.grants_max = ETCD_GRANTS_MAX;
+    view.facts.unheard = true; /* a lease does not tell when it was last kept alive */
     if (!show(s, w, &view, &fresh))
         return false;
     oracle.now = view.facts.now;
     for (int i = 0; i < w->count; i++)
-        stamp_now(s, w, i, view.facts.now);
+        stamp_now(s, w, i, view.clock[i].now);
     w->verdict = has_foreign(s, w) ? TENURE_CORRUPT : op->decide(op->arg, &view);
     if (s->fx.notice != 0) { /* its seat is counted from the commit: store/etcd_clock.h */
         for (int i = 0; i < w->count; i++)

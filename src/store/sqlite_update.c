@@ -73,6 +73,7 @@ static int decide(struct sqlite_store *s, struct store_update *op, struct sqlite
         .liveness = sqlite_liveness,
         .oracle = &oracle,
     };
+    view->own_clocks = false;
     view->count = op->count;
     view->fx = &s->fx;
     int rc = SQLITE_OK;

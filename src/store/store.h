@@ -89,7 +89,26 @@ struct store_view {
     struct store_record in[STORE_KEYS_MAX];
     struct store_write out[STORE_KEYS_MAX];
     struct effects *fx; /* whom to ring, who must take notice; cleared before each call */
+
+    /* Where each record has a clock of its own, facts.now is the latest of them; who compares
+     * instants of several records takes store_facts_of(). */
+    bool own_clocks;
+    struct {
+        struct instant now;
+        struct span behind;
+    } clock[STORE_KEYS_MAX];
 };
+
+/* The facts by the clock of record i.  A token that is drawn must be given back to view->facts. */
+static inline struct facts store_facts_of(const struct store_view *view, int i)
+{
+    struct facts f = view->facts;
+    if (view->own_clocks) {
+        f.now = view->clock[i].now;
+        f.behind = view->clock[i].behind;
+    }
+    return f;
+}
 
 /* Decides; called once or again with fresher facts, so it must depend on nothing else.  Returns a
  * value >= 0 that becomes op->verdict, or a negative tenure_code that ends the operation with

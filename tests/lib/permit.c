@@ -166,13 +166,43 @@ static void a_successor_meets_no_permit_that_was_issued_as_usual(void)
     tenure_token new = lead(u); /* the old one is silent */
     int64_t end = now() + 20000;
     int code = issue(u, new, 0);
-    while (code == TENURE_HELD && server && now() < end) { /* etcd: up to a TTL later */
+    while (code == TENURE_HELD && server && now() < end) { /* etcd: it was in doubt, perhaps */
         poll(NULL, 0, 20);
         code = issue(u, new, 0);
     }
     CHECK(code == 0);
     tenure_close(t);
     tenure_close(u);
+}
+
+struct left {
+    int64_t ms;
+};
+
+static bool see_left(void *arg, const tenure_permit_info *i)
+{
+    ((struct left *)arg)->ms = i->left_ms;
+    return false;
+}
+
+/* etcd has a clock for each record, and who has just come knows little of any. */
+static void who_has_watched_for_long_and_who_just_came_count_the_same(void)
+{
+    enum { VALID = 5000 };
+    begin();
+    tenure *t = open_as("leader", TENURE_PUMP);
+    tenure_token epoch = lead(t);
+    if (server) /* longer than a permit: the role's record grows old */
+        CHECK(poll(NULL, 0, VALID + 1000) == 0);
+    tenure *u = open_as("other", 0), *v = open_as("third", 0);
+    struct left left = {0};
+    CHECK(issue(u, epoch, VALID) == 0);
+    CHECK(issue(t, epoch, VALID) == TENURE_HELD);
+    CHECK(tenure_permit_look(v, "", see_left, &left, &err) == 0);
+    CHECK(left.ms > 0 && left.ms <= VALID + VALID / 50);
+    tenure_close(t);
+    tenure_close(u);
+    tenure_close(v);
 }
 
 static void an_alteration_of_any_letter_is_refused(void)
@@ -401,6 +431,7 @@ int main(int argc, char **argv)
         TAP(what_was_issued_is_admitted_once),
         TAP(who_was_replaced_is_granted_nothing_and_admitted_nothing),
         TAP(a_successor_meets_no_permit_that_was_issued_as_usual),
+        TAP(who_has_watched_for_long_and_who_just_came_count_the_same),
         TAP(an_alteration_of_any_letter_is_refused), TAP(keys_change_while_both_are_trusted),
         TAP(keys_that_others_can_use_are_refused), TAP(what_is_no_key_is_refused_with_its_line),
         TAP(a_state_that_cannot_be_read_admits_nothing_and_stays),

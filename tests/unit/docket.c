@@ -35,7 +35,8 @@ static void clear(void)
 static enum docket_verdict grant(void)
 {
     struct facts f = world_facts();
-    enum docket_verdict v = docket_grant(&docket, &world.claim, &f, &terms, &at, &is_new);
+    enum docket_verdict v =
+        docket_grant(&docket, &world.claim, &f, &f, &terms, &at, &is_new);
     world.floor = f.token_floor;
     if (!docket_check(&docket) || (is_new && v != DOCKET_GRANTED))
         abort(); /* whatever else a case looks at */
@@ -154,6 +155,17 @@ static void by_default_a_permit_ends_before_a_silent_leader_is_replaced(void)
     CHECK(g->not_after_ms - g->issued_ms < TTL);
 }
 
+static void where_a_silence_is_not_known_a_permit_is_good_for_half_a_ttl(void)
+{
+    clear();
+    terms.valid = SPAN(0);
+    struct facts f = world_facts();
+    f.unheard = true;
+    CHECK(docket_grant(&docket, &world.claim, &f, &f, &terms, &at, &is_new) == DOCKET_GRANTED);
+    int64_t valid = docket.grant[0].not_after_ms - docket.grant[0].issued_ms;
+    CHECK(valid < TTL / 2 && valid > TTL / 2 * 98 / 100);
+}
+
 static void a_tenure_near_its_end_is_granted_nothing_of_no_use(void)
 {
     clear();
@@ -170,9 +182,26 @@ static void a_store_that_does_not_know_the_time_counts_against_the_permit(void)
     terms.valid = SPAN(0);
     struct facts f = world_facts();
     f.behind = SPAN(2000);
-    CHECK(docket_grant(&docket, &world.claim, &f, &terms, &at, &is_new) == DOCKET_GRANTED);
+    CHECK(docket_grant(&docket, &world.claim, &f, &f, &terms, &at, &is_new) == DOCKET_GRANTED);
     CHECK(docket.grant[0].not_after_ms - docket.grant[0].issued_ms < TTL - 2000);
-    CHECK(docket.grant[0].until.ms > world.now + 2000);
+}
+
+static void instants_of_role_and_docket_are_never_compared(void)
+{
+    clear();
+    struct facts f = world_facts(), of_role = f;
+    of_role.now = INSTANT(f.now.ms + 3600000); /* its clock is ahead, and its session alive */
+    world.until[1] = of_role.now.ms + TTL;
+    terms.valid = SPAN(0);
+    CHECK(docket_grant(&docket, &world.claim, &of_role, &f, &terms, &at, &is_new) ==
+          DOCKET_GRANTED);
+    CHECK(docket.grant[0].until.ms <= f.now.ms + TTL);
+    terms.ticket++;
+    CHECK(docket_grant(&docket, &world.claim, &of_role, &f, &terms, &at, &is_new) == DOCKET_TAKEN);
+    world.claim.ticket[0].until = INSTANT(of_role.now.ms - 1); /* its seat is over, by its clock */
+    f.now = INSTANT(f.now.ms + TTL);
+    CHECK(docket_grant(&docket, &world.claim, &of_role, &f, &terms, &at, &is_new) ==
+          DOCKET_NOT_HELD);
 }
 
 static void who_was_told_to_stop_is_granted_none_beyond_its_seat(void)
@@ -229,8 +258,10 @@ int main(void)
                    TAP(the_same_ticket_finds_what_it_was_granted),
                    TAP(serials_are_drawn_from_the_tokens_and_grow),
                    TAP(by_default_a_permit_ends_before_a_silent_leader_is_replaced),
+                   TAP(where_a_silence_is_not_known_a_permit_is_good_for_half_a_ttl),
                    TAP(a_tenure_near_its_end_is_granted_nothing_of_no_use),
                    TAP(a_store_that_does_not_know_the_time_counts_against_the_permit),
+                   TAP(instants_of_role_and_docket_are_never_compared),
                    TAP(who_was_told_to_stop_is_granted_none_beyond_its_seat),
                    TAP(what_is_taken_back_makes_room_and_is_taken_back_once),
                    TAP(what_is_written_reads_back_and_what_is_cut_does_not));

@@ -165,7 +165,8 @@ static void ask(void)
         .least = SPAN(2 * clock.error + 1),
         .wall_ms = wall(clock),
     };
-    enum docket_verdict v = docket_grant(&docket, &world.claim, &f, &terms, &at, &is_new);
+    enum docket_verdict v =
+        docket_grant(&docket, &world.claim, &f, &f, &terms, &at, &is_new);
     world.floor = f.token_floor;
     if (v != DOCKET_GRANTED || kept_count == KEPT_MAX)
         return;
