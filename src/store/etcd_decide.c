@@ -32,12 +32,12 @@ enum liveness etcd_liveness(void *oracle, uint64_t session, struct instant *ret_
     if (k && k->state != SESSION_ALIVE)
         return k->state == SESSION_EXPIRED ? LIVE_EXPIRED : LIVE_GONE;
     bool counted = o->s->census == o->s->answer; /* all that there are were just told */
-    if (counted && (!k || k->answer != o->s->answer))
+    if (counted && (!k || k->head.stamp != o->s->answer))
         return LIVE_GONE;
     *ret_until = instant_add(o->now, k ? k->ttl : SPAN(TIMING_TTL_DEFAULT_MS));
     if (o->w)
         rely(o, session);
-    if (!k || k->answer != o->s->answer)
+    if (!k || k->head.stamp != o->s->answer)
         o->all_fresh = false;
     return LIVE;
 }
@@ -152,9 +152,9 @@ static bool show(struct etcd_store *s, struct etcd_work *w, struct store_view *v
             f->behind = behind;
         view->clock[i].now = now;
         view->clock[i].behind = behind;
-        *fresh = *fresh && r->answer == s->answer;
+        *fresh = *fresh && r->head.stamp == s->answer;
         w->version[i] = r->version;
-        view->in[i] = (struct store_record){w->key[i], r->bytes, r->len};
+        view->in[i] = (struct store_record){w->key[i], r->head.bytes, r->head.len};
         view->out[i] = (struct store_write){.what = STORE_KEEP, .bytes = s->buffer[i]};
     }
     return true;

@@ -28,6 +28,7 @@
 #include "core/timing.h"
 #include "os/clock.h"
 #include "os/fail.h"
+#include "store/cache.h"
 #include "store/etcd_clock.h"
 #include "store/etcd_library.h"
 #include "store/etcd_message.h"
@@ -154,38 +155,22 @@ struct etcd_work {
 /* ---- what we remember (etcd_memory.c) -------------------------------------------------------- */
 
 struct etcd_record {
-    struct etcd_record *chain;
-    char *key;
+    struct cached head;  /* its bytes: behind the stamp */
     int64_t version; /* mod_revision; 0: there is no such record */
     int64_t as_of;   /* the revision at which that was so */
     struct etcd_stamp stamp;
     struct instant seen; /* when we first saw this version */
-    void *bytes;         /* behind the stamp */
-    size_t len;
     bool foreign;        /* there is something that we did not write */
-    uint64_t answer;     /* that last said so */
 };
 
 enum etcd_session_state { SESSION_ALIVE, SESSION_EXPIRED, SESSION_GONE };
 
 struct etcd_known_session {
-    struct etcd_known_session *chain;
-    uint64_t id;
+    struct cached head;
     enum etcd_session_state state; /* the last two are final */
     struct span ttl;
     int64_t as_of;
-    uint64_t answer;
     struct instant ended; /* when we first knew, on our clock */
-};
-
-#define ETCD_BUCKETS 1024
-#define ETCD_KNOWN_MAX 8192
-#define ETCD_KNOWN_BYTES (16u << 20)
-
-struct etcd_memory {
-    struct etcd_record *record[ETCD_BUCKETS];
-    struct etcd_known_session *session[ETCD_BUCKETS];
-    size_t records, sessions, bytes;
 };
 
 /* ---- a store --------------------------------------------------------------------------------- */
@@ -244,7 +229,7 @@ struct etcd_store {
     struct etcd_call *writing;            /* the batch that is being written */
     uint64_t answer;                      /* the number of the last answer */
     uint64_t census;                      /* of the last one that told of all sessions */
-    struct etcd_memory memory;
+    struct cache records, sessions;
     struct fence_set fences; /* raised for updates that were given up while they were written */
     void *buffer[STORE_KEYS_MAX];
     struct effects fx;

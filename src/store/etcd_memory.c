@@ -1,54 +1,18 @@
 /* store/etcd_memory.c - what we remember, so that a decision needs no look. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "store/etcd_engine.h"
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static struct etcd_record **record_bucket(struct etcd_store *s, const char *key)
-{
-    return &s->memory.record[store_key_hash(key) % ETCD_BUCKETS];
-}
-
 struct etcd_record *etcd_record_known(struct etcd_store *s, const char *key)
 {
-    struct etcd_record *r = *record_bucket(s, key);
-    while (r && strcmp(r->key, key) != 0)
-        r = r->chain;
-    return r;
-}
-
-static void records_forget(struct etcd_store *s)
-{
-    struct etcd_memory *m = &s->memory;
-    for (size_t i = 0; i < ETCD_BUCKETS; i++) {
-        while (m->record[i]) {
-            struct etcd_record *r = m->record[i];
-            m->record[i] = r->chain;
-            free(r->key);
-            free(r->bytes);
-            free(r);
-        }
-    }
-    m->records = m->bytes = 0;
+    return cache_find_key(&s->records, key);
 }
 
 static struct etcd_record *record_add(struct etcd_store *s, const char *key)
 {
-    if (s->memory.records >= ETCD_KNOWN_MAX || s->memory.bytes > ETCD_KNOWN_BYTES)
-        records_forget(s); /* what is needed is asked for again */
-    struct etcd_record *r = calloc(1, sizeof *r);
-    char *copy = strdup(key);
-    if (!r || !copy) {
-        free(r);
-        free(copy);
-        return NULL;
-    }
-    struct etcd_record **at = record_bucket(s, key);
-    *r = (struct etcd_record){.chain = *at, .key = copy, .version = -1};
-    *at = r;
-    s->memory.records++;
+    struct etcd_record *r = cache_add(&s->records, store_key_hash(key), key, sizeof *r, s->answer);
+    if (r)
+        r->version = -1;
     return r;
 }
 
@@ -56,10 +20,7 @@ static struct etcd_record *record_add(struct etcd_store *s, const char *key)
 static void record_take(struct etcd_store *s, struct etcd_record *r, const uint8_t *bytes,
                         size_t len)
 {
-    s->memory.bytes -= r->len;
-    free(r->bytes);
-    r->bytes = NULL;
-    r->len = 0;
+    cache_put(&s->records, &r->head, NULL, 0);
     r->foreign = false;
     r->stamp = (struct etcd_stamp){0};
     r->seen = clock_now();
@@ -69,14 +30,8 @@ static void record_take(struct etcd_store *s, struct etcd_record *r, const uint8
         r->foreign = true;
         return;
     }
-    r->bytes = malloc(len - ETCD_STAMP_BYTES);
-    if (!r->bytes) {
+    if (!cache_put(&s->records, &r->head, bytes + ETCD_STAMP_BYTES, len - ETCD_STAMP_BYTES))
         r->version = -1;
-        return;
-    }
-    r->len = len - ETCD_STAMP_BYTES;
-    memcpy(r->bytes, bytes + ETCD_STAMP_BYTES, r->len);
-    s->memory.bytes += r->len;
 }
 
 void etcd_record_note(struct etcd_store *s, const char *key, int64_t version, int64_t as_of,
@@ -94,7 +49,7 @@ void etcd_record_note(struct etcd_store *s, const char *key, int64_t version, in
     if (!same)
         record_take(s, r, bytes, len);
     r->as_of = as_of;
-    r->answer = s->answer;
+    r->head.stamp = s->answer;
 }
 
 struct instant etcd_record_now(const struct etcd_store *s, const struct etcd_record *r,
@@ -112,29 +67,9 @@ struct instant etcd_record_now(const struct etcd_store *s, const struct etcd_rec
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-static struct etcd_known_session **session_bucket(struct etcd_store *s, uint64_t id)
-{
-    return &s->memory.session[(id >> ETCD_TOKENS_SHIFT) % ETCD_BUCKETS];
-}
-
 struct etcd_known_session *etcd_session_known(struct etcd_store *s, uint64_t id)
 {
-    struct etcd_known_session *k = *session_bucket(s, id);
-    while (k && k->id != id)
-        k = k->chain;
-    return k;
-}
-
-static void sessions_forget(struct etcd_store *s)
-{
-    for (size_t i = 0; i < ETCD_BUCKETS; i++) {
-        while (s->memory.session[i]) {
-            struct etcd_known_session *k = s->memory.session[i];
-            s->memory.session[i] = k->chain;
-            free(k);
-        }
-    }
-    s->memory.sessions = 0;
+    return cache_find(&s->sessions, id, NULL);
 }
 
 void etcd_session_note(struct etcd_store *s, uint64_t id, enum etcd_session_state state,
@@ -142,18 +77,12 @@ void etcd_session_note(struct etcd_store *s, uint64_t id, enum etcd_session_stat
 {
     struct etcd_known_session *k = etcd_session_known(s, id);
     if (!k) {
-        if (s->memory.sessions >= ETCD_KNOWN_MAX)
-            sessions_forget(s);
-        k = calloc(1, sizeof *k);
+        k = cache_add(&s->sessions, id, NULL, sizeof *k, s->answer);
         if (!k)
             return;
-        struct etcd_known_session **at = session_bucket(s, id);
-        *k = (struct etcd_known_session){
-            .chain = *at, .id = id, .ttl = SPAN(TIMING_TTL_DEFAULT_MS)};
-        *at = k;
-        s->memory.sessions++;
+        k->ttl = SPAN(TIMING_TTL_DEFAULT_MS);
     }
-    k->answer = s->answer;
+    k->head.stamp = s->answer;
     if (k->state != SESSION_ALIVE)
         return; /* final */
     k->state = state;
@@ -169,6 +98,6 @@ void etcd_session_note(struct etcd_store *s, uint64_t id, enum etcd_session_stat
 
 void etcd_memory_forget(struct etcd_store *s)
 {
-    records_forget(s);
-    sessions_forget(s);
+    cache_forget(&s->records);
+    cache_forget(&s->sessions);
 }

@@ -122,13 +122,14 @@ void etcd_sessions_tidy(struct etcd_store *s)
     int left = TIDY_MAX;
     etcd_arena_clear(&s->arena);
     struct etcd_txn *t = etcd_txn_new(&s->arena);
-    for (size_t i = 0; i < ETCD_BUCKETS; i++) {
-        struct etcd_known_session *k = s->memory.session[i];
-        for (; k && left > 0; k = k->chain) {
-            if (k->state != SESSION_EXPIRED || k->answer != s->answer ||
+    for (size_t i = 0; i < CACHE_BUCKETS; i++) {
+        const struct cached *x = s->sessions.bucket[i];
+        for (; x && left > 0; x = x->chain) {
+            const struct etcd_known_session *k = (const void *)x;
+            if (k->state != SESSION_EXPIRED || x->stamp != s->answer ||
                 k->ended.ms > long_ago.ms)
                 continue;
-            etcd_txn_delete(t, left_key(s, k->id));
+            etcd_txn_delete(t, left_key(s, x->id));
             left--;
         }
     }

@@ -152,7 +152,8 @@ static void works_free(struct work *w)
 
 static void pg_free(struct pg_store *s)
 {
-    known_forget(s);
+    cache_forget(&s->records);
+    cache_forget(&s->sessions);
     params_free(&s->params);
     works_free(s->queue);
     works_free(s->flight);

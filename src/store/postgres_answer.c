@@ -48,7 +48,7 @@ static void take_session(struct pg_store *s, const PGresult *r, int row)
 {
     int state = answer_i32(r, row, 1);
     struct known_session seen = {
-        .id = answer_u64(r, row, 2),
+        .head.id = answer_u64(r, row, 2),
         .state = state == 1                 ? KNOWN_DEAD
                  : state == 2 || state == 4 ? KNOWN_GONE
                                             : KNOWN_ALIVE,

@@ -25,6 +25,7 @@
 #include "core/timing.h"
 #include "os/clock.h"
 #include "os/fail.h"
+#include "store/cache.h"
 #include "store/fence_set.h"
 #include "store/hint_queue.h"
 #include "store/postgres_bytes.h"
@@ -111,20 +112,15 @@ enum request {
 /* ---- what we remember (postgres_memory.c, postgres_life.c) ---------------------------------- */
 
 struct known_record {
-    struct known_record *chain;
-    char *key;
+    struct cached head;
     uint64_t version; /* 0: there is no such record */
     uint64_t floor;
-    void *bytes;
-    size_t len;
-    uint64_t stamp; /* of the answer that last said so */
 };
 
 enum known_state { KNOWN_ALIVE, KNOWN_DEAD, KNOWN_GONE };
 
 struct known_session {
-    struct known_session *chain;
-    uint64_t id;
+    struct cached head;
     enum known_state state;
     int64_t ttl_ms;
     uint64_t beat;
@@ -132,17 +128,6 @@ struct known_session {
     struct instant first_seen; /* our clock: when we first saw this beat */
     bool trusted;              /* the server's clock may be believed about this beat */
     bool suspect;              /* silent for so long that everybody may declare it dead */
-    uint64_t stamp;
-};
-
-#define KNOWN_BUCKETS 1024
-#define KNOWN_MAX 8192
-
-struct known {
-    struct known_record *record[KNOWN_BUCKETS];
-    struct known_session *session[KNOWN_BUCKETS];
-    size_t records, sessions;
-    size_t bytes;
 };
 
 /* What a decision asked about sessions. */
@@ -193,7 +178,7 @@ struct pg_store {
     struct pg_params params;
 
     uint64_t stamp; /* the number of the last answer */
-    struct known known;
+    struct cache records, sessions;
     struct reliances relied;
     struct server_clock clock;
     uint64_t floor; /* of deleted names */
@@ -261,7 +246,6 @@ struct known_record *known_record(struct pg_store *s, const char *key); /* NULL:
 /* Notes what a record is; takes a copy.  `bytes` NULL with version 0: there is none. */
 void known_record_set(struct pg_store *s, const char *key, uint64_t version, uint64_t floor,
                       const void *bytes, size_t len);
-void known_forget(struct pg_store *s);
 
 /* ---- postgres_life.c ------------------------------------------------------------------------ */
 

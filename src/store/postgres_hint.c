@@ -65,7 +65,7 @@ int pg_watch_all(struct store *store, bool on, tenure_error *err)
 
 void hint_ended(struct pg_store *s, uint64_t session)
 {
-    struct known_session gone = {.id = session, .state = KNOWN_GONE};
+    struct known_session gone = {.head.id = session, .state = KNOWN_GONE};
     size_t kept = 0;
     known_session_set(s, &gone);
     for (size_t i = 0; i < s->watches; i++) {

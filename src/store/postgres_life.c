@@ -13,9 +13,6 @@
  *
  * The first needs no server's clock at all, so a step delays no take-over by who waits for longer
  * than to ttl after its first look. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "store/postgres_engine.h"
 #include "store/room.h"
 
@@ -60,53 +57,20 @@ struct instant clock_guess(const struct pg_store *s)
 
 /* ---- what we remember ----------------------------------------------------------------------- */
 
-static struct known_session **bucket(struct pg_store *s, uint64_t id)
-{
-    return &s->known.session[id % KNOWN_BUCKETS];
-}
-
 struct known_session *known_session(struct pg_store *s, uint64_t id)
 {
-    struct known_session *k = *bucket(s, id);
-    while (k && k->id != id)
-        k = k->chain;
-    return k;
-}
-
-static void make_room(struct pg_store *s)
-{
-    if (s->known.sessions < KNOWN_MAX)
-        return;
-    for (size_t i = 0; i < KNOWN_BUCKETS; i++) {
-        struct known_session **at = &s->known.session[i];
-        while (*at) {
-            struct known_session *k = *at;
-            if (k->stamp == s->stamp) {
-                at = &k->chain;
-                continue;
-            }
-            *at = k->chain;
-            free(k);
-            s->known.sessions--;
-        }
-    }
+    return cache_find(&s->sessions, id, NULL);
 }
 
 void known_session_set(struct pg_store *s, const struct known_session *seen)
 {
-    struct known_session *k = known_session(s, seen->id);
-    if (!k) {
-        make_room(s);
-        k = calloc(1, sizeof *k);
-        if (!k)
-            return;
-        struct known_session **at = bucket(s, seen->id);
-        k->id = seen->id;
-        k->chain = *at;
-        *at = k;
-        s->known.sessions++;
-    }
-    k->stamp = s->stamp;
+    uint64_t id = seen->head.id;
+    struct known_session *k = known_session(s, id);
+    if (!k)
+        k = cache_add(&s->sessions, id, NULL, sizeof *k, s->stamp);
+    if (!k)
+        return;
+    k->head.stamp = s->stamp;
     if (k->state != KNOWN_ALIVE)
         return; /* final */
     bool news = k->beat != seen->beat;
@@ -163,7 +127,7 @@ enum liveness pg_liveness(void *oracle, uint64_t session, struct instant *ret_un
     struct pg_oracle *o = oracle;
     struct known_session *k = known_session(o->s, session);
     *ret_until = o->now;
-    if (o->looks && (!k || k->stamp != o->s->stamp))
+    if (o->looks && (!k || k->head.stamp != o->s->stamp))
         return LIVE_GONE; /* a reader has just been told of all that there are */
     if (!k) {
         rely(o->s, session, RELY_ASK, 0);
@@ -183,7 +147,7 @@ enum liveness pg_liveness(void *oracle, uint64_t session, struct instant *ret_un
         return LIVE_EXPIRED;
     }
     rely(o->s, session, RELY_ALIVE, k->beat);
-    if (k->stamp != o->s->stamp)
+    if (k->head.stamp != o->s->stamp)
         o->s->relied.all_fresh = false;
     if (!o->looks && instant_reached(o->now, k->expires))
         *ret_until = instant_add(o->now, SPAN(LOOK_AGAIN_MS));

@@ -74,7 +74,7 @@ static void opened(struct pg_store *s, struct work *w, const PGresult *r)
     }
     struct store_session_open *op = (struct store_session_open *)(void *)w->op;
     struct known_session own = {
-        .id = id,
+        .head.id = id,
         .beat = 1,
         .ttl_ms = op->ttl.ms,
         .expires = INSTANT(answer_i64(r, 0, 2)),
@@ -94,7 +94,7 @@ static void renewed(struct pg_store *s, struct work *w, const PGresult *r)
 {
     int state = answer_i32(r, 0, 0);
     struct known_session own = {
-        .id = w->session,
+        .head.id = w->session,
         .state = state == 1 ? KNOWN_DEAD : state == 2 ? KNOWN_GONE : KNOWN_ALIVE,
         .expires = INSTANT(answer_i64(r, 0, 2)),
         .beat = answer_u64(r, 0, 3),

@@ -122,8 +122,8 @@ bool update_decide(struct pg_store *s, struct work *w, bool *ret_confirmed)
         uint64_t floor = floor_for(s, k);
         if (floor > view.facts.token_floor)
             view.facts.token_floor = floor;
-        fresh = fresh && k->stamp == s->stamp;
-        view.in[i] = (struct store_record){op->key[i], k->bytes, k->len};
+        fresh = fresh && k->head.stamp == s->stamp;
+        view.in[i] = (struct store_record){op->key[i], k->head.bytes, k->head.len};
         view.out[i] = (struct store_write){.what = STORE_KEEP, .bytes = s->buffer[i]};
     }
     uint64_t floor = view.facts.token_floor;
@@ -305,7 +305,7 @@ static void take_written(struct pg_store *s, const struct work *w, int i)
         known_record_set(s, key, w->version[i], floor, w->data[i].at, w->data[i].len);
     } else if (k) { /* a fence */
         k->version = k->version == 0 ? 0 : w->version[i];
-        k->stamp = s->stamp;
+        k->head.stamp = s->stamp;
     }
     fence_remove(&s->fences, key);
 }
@@ -319,7 +319,7 @@ static void take_done(struct pg_store *s, struct work *w)
         if (w->writes && w->version[i] != 0)
             take_written(s, w, i);
         else if (k)
-            k->stamp = s->stamp;
+            k->head.stamp = s->stamp;
     }
 }
 
@@ -336,7 +336,7 @@ static void take_not_done(struct pg_store *s, struct work *w, const PGresult *r,
         known_record_set(s, key, version, floor, pq.PQgetvalue(r, row, 6),
                          (size_t)pq.PQgetlength(r, row, 6));
     else if (k && k->version == version)
-        k->stamp = s->stamp;
+        k->head.stamp = s->stamp;
     else if (version == 0)
         known_record_set(s, key, 0, 0, NULL, 0);
 }
