@@ -3,6 +3,7 @@
  * Every writer takes the lock on "FILE.mark", reads the mark, asks the rule, stores the raised
  * mark, and only then puts the new file in the place of the old one, in one step.  Readers see
  * the old file or the new one, never half of one, and never one of somebody who was replaced. */
+#define _XOPEN_SOURCE 700 /* pread() and pwrite(), also with -std=c11 */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
