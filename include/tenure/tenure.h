@@ -96,7 +96,9 @@ typedef struct tenure_options {
 #define TENURE_OPTIONS_INIT { sizeof(tenure_options), 10000, NULL, 0, 0 }
 
 /* Opens a store.
- *   where  "sqlite:PATH", "memory:"; NULL: $TENURE_STORE, else the default file of the user.
+ *   where  "sqlite:PATH", "postgres://USER@HOST/DATABASE", "etcd://HOST:PORT,.../PREFIX" or
+ *          "memory:NAME" (within this process), see stores.md; NULL: $TENURE_STORE, else the
+ *          default file of the user.
  *   opt    NULL for the defaults.  Copied.
  *   ret    untouched on failure; the caller closes it with tenure_close().
  * No session is made before something is asked for: to look costs the store nothing.
