@@ -163,7 +163,7 @@ const struct command command_row_guard_announce = {
 
 static const struct option guard_check_options[] = {
     {.id = OPT_NAME, .kind = VALUE_NAME, .name = "name", .metavar = "NAME",
-     .help = "Only the guard of this name."},
+     .help = "Only the guard of this name; it is an error when it is not there."},
     OPTION_STORE,
     OPTION_JSON("Print one JSON object for each guard, one in a line."),
     {0},
@@ -320,7 +320,7 @@ const struct command command_row_store_upgrade = {
     .verb = "upgrade",
     .summary = "Bring a store to the schema of this version",
     .about = "Migrates the store forward when an older version of tenure made it. One that a "
-             "newer version made is refused (83).",
+             "newer version made, or one too old to be brought forward, is refused (83).",
     .examples = "tenure store upgrade\n",
     .options = store_options,
     .exits = store_exits,

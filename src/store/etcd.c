@@ -245,10 +245,11 @@ static int parse(struct etcd_store *s, const struct url *url, tenure_error *err)
     if (url_parse(text_of(s->spec), &copy) != URL_FINE)
         return fail(err, TENURE_INTERNAL, "%s: no URL any more", s->url);
     enum etcd_url_flaw flaw = etcd_url_parse(&copy, &s->place, &at);
+    if (flaw != ETCD_URL_FINE && at.len == 0)
+        return fail(err, TENURE_INVALID, "\"%.120s\": %s", s->url, etcd_url_flaw_text(flaw));
     if (flaw != ETCD_URL_FINE)
         return fail(err, TENURE_INVALID, "\"%.120s\": \"%.*s\": %s", s->url,
-                    (int)(at.len > 60 ? 60 : at.len), at.len > 0 ? at.at : "",
-                    etcd_url_flaw_text(flaw));
+                    (int)(at.len > 60 ? 60 : at.len), at.at, etcd_url_flaw_text(flaw));
     if (!take(&s->ca, s->place.ca) || !take(&s->cert, s->place.cert) ||
         !take(&s->key, s->place.key) || !take(&s->server_name, s->place.server_name) ||
         !take(&s->user, s->place.user) || !take(&s->password_file, s->place.password_file))

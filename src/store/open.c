@@ -1,4 +1,6 @@
 /* store/open.c - from a URL to an engine. */
+#include <string.h>
+
 #include "os/fail.h"
 #include "store/engines.h"
 
@@ -41,6 +43,9 @@ static int find(const char *text, struct url *ret_url, const struct engine **ret
     if (flaw == URL_BAD_BYTE) /* not to be printed */
         return fail(err, TENURE_INVALID, "this is no store's URL: %s; " KNOWN,
                     url_flaw_text(flaw));
+    if (flaw == URL_NO_COLON && strchr(text, '/'))
+        return fail(err, TENURE_INVALID, "\"%s\" is no store's URL: did you mean sqlite:%s?",
+                    shown, shown);
     if (flaw != URL_FINE)
         return fail(err, TENURE_INVALID, "\"%s\" is no store's URL: %s; " KNOWN, shown,
                     url_flaw_text(flaw));

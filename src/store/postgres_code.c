@@ -46,6 +46,11 @@ enum error_kind postgres_code(const char *state, int *ret_code)
     return state ? ERROR_REFUSED : ERROR_BROKEN;
 }
 
+bool postgres_is_rights(const char *state)
+{
+    return state && strcmp(state, "42501") == 0;
+}
+
 /* libpq keeps no SQLSTATE of an attempt that failed; only its words tell. */
 static const struct {
     const char *words;

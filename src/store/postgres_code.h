@@ -4,6 +4,7 @@
 #define STORE_POSTGRES_CODE_H
 
 #include <libpq-fe.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <tenure/error.h>
 
@@ -15,6 +16,9 @@ enum error_kind {
 
 /* What an SQLSTATE means; NULL: the connection was lost. */
 enum error_kind postgres_code(const char *state, int *ret_code);
+
+/* Whether the role lacks a right that somebody can grant it; NULL: it does not. */
+bool postgres_is_rights(const char *state);
 
 /* Why an attempt to connect failed, for *err; conn NULL: no memory. */
 void postgres_connect_error(const PGconn *conn, tenure_error *err);

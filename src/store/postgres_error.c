@@ -25,7 +25,8 @@ enum error_kind pg_error(const struct pg_store *s, const PGresult *r, tenure_err
                         "token that a guard or a log has seen (here: %llu)", text,
              (unsigned long long)s->high);
     else
-        fail(err, code, "PostgreSQL: %s%s%s%s", text[0] ? text : "the connection was lost",
-             state ? " (" : "", state ? state : "", state ? ")" : "");
+        fail(err, code, "PostgreSQL: %s%s%s%s%s", text[0] ? text : "the connection was lost",
+             state ? " (" : "", state ? state : "", state ? ")" : "",
+             postgres_is_rights(state) ? "; stores.md says what a role needs" : "");
     return kind;
 }

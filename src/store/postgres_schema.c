@@ -205,10 +205,12 @@ static int check_version(const struct pg_store *s, PGconn *conn, int64_t *ret, t
     char text[120];
     snprintf(text, sizeof text, "SELECT version FROM %s.meta", s->schema);
     int code = ask(s, conn, text, 0, ret, err);
-    if (code < 0)
-        return fail(err, code == TENURE_FOREIGN ? TENURE_FOREIGN : code,
+    if (code == TENURE_FOREIGN)
+        return fail(err, code,
                     "the schema %s is there, but is no store: give another one with ?schema=NAME",
                     s->schema);
+    if (code < 0)
+        return code; /* as for a role without rights on it */
     return *ret == PG_SCHEMA_VERSION ? 0 : pg_version_error(s, *ret, err);
 }
 

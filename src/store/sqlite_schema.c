@@ -256,9 +256,11 @@ static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
                     "a store's is 0x%x", s->path, (unsigned long long)application,
                     APPLICATION_ID);
     if (version != SCHEMA_VERSION)
-        return fail(err, TENURE_FOREIGN, "%s has schema version %lld; this tenure knows "
-                                         "version %d", s->path, (long long)version,
-                    SCHEMA_VERSION);
+        return fail(err, TENURE_FOREIGN, "%s has schema version %lld, which %s tenure made; this "
+                                         "tenure knows version %d alone: use the other one, or "
+                                         "name another store",
+                    s->path, (long long)version,
+                    version > SCHEMA_VERSION ? "a newer" : "an older", SCHEMA_VERSION);
     return 0;
 }
 

@@ -133,6 +133,9 @@ def test_a_role_with_the_documented_rights_can_use_it_and_nothing_else(cli, serv
     cli.env["TENURE_STORE"] = cli.store.replace("postgres@", "app@")
     done = cli.run("lock", "job", "--", "true")
     assert done.code == DENIED and "permission denied" in done.err
+    assert "stores.md says what a role needs" in done.err
+    done = cli.run("store", "upgrade")  # it is a store, which this role may not read
+    assert done.code == DENIED and "permission denied" in done.err and "no store" not in done.err
     grant_rights(server, schema)
     assert cli.run("lock", "job", "--", "true").code == 0
     assert cli.run("lease", "take", "l", "--ttl", "1m").code == 0
