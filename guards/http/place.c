@@ -18,15 +18,17 @@ static bool read_options(struct text query, struct http_place *place)
     return true;
 }
 
+#define NOT_A_PLACE "it is http://HOST[:PORT]"
+
 /* NULL, or the rule that was broken.  The port of https is that of the proxy in front. */
 static const char *read_place(const struct url *url, struct http_place *place)
 {
     struct text rest = url->body, host;
     place->tls = text_equal(url->scheme, text_of("https"));
     if (!place->tls && !text_equal(url->scheme, text_of("http")))
-        return "it is http://HOST[:PORT]";
+        return NOT_A_PLACE;
     if (rest.len < 2 || rest.at[0] != '/' || rest.at[1] != '/')
-        return "it is http://HOST[:PORT]";
+        return NOT_A_PLACE;
     rest = (struct text){rest.at + 2, rest.len - 2};
     if (memchr(rest.at, '@', rest.len))
         return "it takes no user: use ?secret=FILE";
@@ -58,7 +60,11 @@ int http_place_parse(const char *target, struct http_place *ret, tenure_error *e
     struct url url;
     struct http_place place = {.secret_file = NULL};
     enum url_flaw flaw = url_parse(text_of(target), &url);
-    const char *rule = flaw == URL_FINE ? read_place(&url, &place) : url_flaw_text(flaw);
+    const char *rule = NOT_A_PLACE;
+    if (flaw == URL_FINE)
+        rule = read_place(&url, &place);
+    else if (flaw == URL_BAD_BYTE)
+        rule = url_flaw_text(flaw);
     if (rule)
         return fail(err, TENURE_INVALID, "%s: %s", target, rule);
     *ret = place;

@@ -59,7 +59,8 @@ static int fail_result(struct postgres_guard *g, const PGresult *r, const char *
         return fail(err, code,
                     "cannot %s: another connection kept its transaction on %s open for longer "
                     "than %" PRId64 " ms", doing, g->database, g->patience_ms);
-    return fail(err, code, "cannot %s in %s: %s (%s)", doing, g->database, text, state);
+    return fail(err, code, "cannot %s in %s: %s (%s)%s", doing, g->database, text, state,
+                postgres_is_rights(state) ? "; guard-postgres.md says what a role needs" : "");
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */

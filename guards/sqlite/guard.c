@@ -1,5 +1,6 @@
 #include "sqlite/guard.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,6 +283,16 @@ static void close_target(struct target *t)
     free(g);
 }
 
+/* SQLite says only that it was "unable to open"; the system's error says why. */
+static int fail_open(const struct sqlite_guard *g, tenure_error *err)
+{
+    int errnum = g->db ? sqlite3_system_errno(g->db) : ENOMEM;
+    if (errnum != 0)
+        return fail_errno(err, errnum, "cannot open the database %s", g->path);
+    return fail(err, TENURE_UNREACHABLE, "cannot open the database %s: %s", g->path,
+                sqlite3_errmsg(g->db));
+}
+
 int sqlite_guard_open(const char *path, int64_t patience_ms, struct target **ret,
                       tenure_error *err)
 {
@@ -299,11 +310,10 @@ int sqlite_guard_open(const char *path, int64_t patience_ms, struct target **ret
     g->patience_ms = patience_ms;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int code = 0;
-    if (sqlite3_open_v2(path, &g->db, flags, NULL) != SQLITE_OK)
-        code = fail(err, g->db ? TENURE_UNREACHABLE : TENURE_NO_MEMORY,
-                    "cannot open the database %s: %s", path, sqlite3_errmsg(g->db));
-    else
+    if (sqlite3_open_v2(path, &g->db, flags, NULL) == SQLITE_OK)
         code = prepare_connection(g, err);
+    else
+        code = fail_open(g, err);
     if (code < 0)
         close_target(&g->target);
     else

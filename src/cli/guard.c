@@ -242,7 +242,9 @@ static int check(struct invocation *inv, struct target *g, tenure_error *err)
     static const char *const headings[] = {"GUARD", "MARK", "STRICT", "TABLE", "STATE"};
     struct report r = {.json = option_given(inv, OPT_JSON)};
     if (option_given(inv, OPT_STORE)) {
-        int code = tenure_open(inv->value[OPT_STORE].text, NULL, &r.store, err);
+        tenure_options opt = TENURE_OPTIONS_INIT;
+        opt.flags = TENURE_EXISTING;
+        int code = tenure_open(inv->value[OPT_STORE].text, &opt, &r.store, err);
         if (code < 0)
             return code;
     }
@@ -265,6 +267,8 @@ static int check(struct invocation *inv, struct target *g, tenure_error *err)
     }
     if (code < 0)
         return code;
+    if (r.guard[0] == '\0')
+        say_change("no guard is installed there");
     return r.unsafe ? EXIT_UNSAFE : EXIT_FINE;
 }
 

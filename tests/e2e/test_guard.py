@@ -242,6 +242,21 @@ def test_check_tells_an_intact_guard_from_one_that_a_migration_lost(guarded):
     assert is_refused(guarded, guarded.writer(41).run(SECOND), "stale")
 
 
+def test_check_says_so_when_nothing_is_guarded(ledger):
+    for arguments in [], ["--json"]:
+        done = ledger.guard("check", *arguments)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "no guard is installed there" in done.stderr
+    assert ledger.install().returncode == 0
+    assert ledger.guard("check").stderr == ""
+
+
+def test_check_makes_no_store_of_a_mistyped_one(guarded, tmp_path):
+    done = guarded.guard("check", "--store", f"sqlite:{tmp_path}/no.db")
+    assert done.returncode == 82 and "there is no such store" in done.stderr
+    assert not (tmp_path / "no.db").exists()
+
+
 def test_check_follows_a_table_that_was_renamed(guarded):
     assert guarded.shell("ALTER TABLE invoice RENAME TO bill").returncode == 0
     done = guarded.guard("check")

@@ -358,6 +358,7 @@ def test_bad_addresses_are_refused(checker, tmp_path):
                 "http://127.0.0.1:x", f"http://127.0.0.1?secret={checker.secret}", "sqlite:x"):
         done = tenure("guard", "serve", url, "--marks", marks, "--secret", checker.secret)
         assert done.returncode == USAGE and done.stderr.startswith("tenure: "), url
+        assert url != "127.0.0.1:0" or "it is http://HOST[:PORT]" in done.stderr
     assert not marks.exists()
 
 

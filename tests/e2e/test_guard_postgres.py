@@ -350,6 +350,7 @@ def test_neither_extension_nor_superuser_is_needed(roles):
     assert roles.writer(42).run(INSERT) == "done", "who writes needs no rights on the guard"
     denied = roles.announce(43)
     assert denied.returncode == 83 and "permission denied" in denied.stderr
+    assert "guard-postgres.md says what a role needs" in denied.stderr
     roles.psql("GRANT USAGE ON SCHEMA tenure_guard TO app")
     assert roles.announce(43).returncode == 0
     writer = roles.writer(42)

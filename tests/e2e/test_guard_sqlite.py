@@ -1,7 +1,7 @@
 """What is true of the SQLite guard alone: one writer at a time, and a mark that is a row."""
 import pytest
 
-from ledgers import SqliteLedger
+from ledgers import SqliteLedger, tenure
 
 
 @pytest.fixture(params=["wal", "delete"])
@@ -40,6 +40,12 @@ def test_the_mark_of_a_transaction_that_died_is_gone(guarded):
     old.process.kill()
     old.process.wait(60)
     assert guarded.announce(41).returncode == 0
+
+
+def test_a_database_that_is_not_there_is_told_by_the_systems_word_for_it(tmp_path):
+    done = tenure("guard", "check", f"sqlite:{tmp_path}/ledgr.db")
+    assert done.returncode == 82
+    assert f"{tmp_path}/ledgr.db: No such file or directory" in done.stderr
 
 
 def test_refusals_are_not_kept(guarded):
