@@ -172,11 +172,14 @@ static int transfer(tenure *t, const char *name, const char *to, const char *by,
     int code = handle_decide(t, name, &d, err);
     if (code == VERDICT_CONFLICT)
         return error_set(err, TENURE_CONFLICT, "%s is not an election", name);
+    if (code == VERDICT_GONE && d.standing.token == 0)
+        return error_set(err, TENURE_NOT_OWNED, "%s has no leader", name);
+    if (code == VERDICT_GONE && strcmp(d.as, to) == 0)
+        return error_set(err, TENURE_NOT_OWNED, "%s is led by %s already", name, to);
     if (code == VERDICT_GONE)
-        return d.standing.token == 0
-                   ? error_set(err, TENURE_NOT_OWNED, "%s has no leader", name)
-                   : error_set(err, TENURE_NOT_OWNED, "no candidate of %s is known as %s", name,
-                               to);
+        return error_set(err, TENURE_NOT_OWNED,
+                         "no candidate of %s is known as %s; `tenure status -v` shows who waits",
+                         name, to);
     if (code < 0)
         return code;
     struct successor s = {

@@ -100,7 +100,9 @@ def test_a_transfer_to_nobody_touches_nothing(cli):
     a = lead(cli, "a")
     a.out.wait_for("epoch")
     done = cli.run("transfer", "role", "--to", "b")
-    assert done.code == LOST and "b" in done.err
+    assert done.code == LOST and "known as b" in done.err and "tenure status -v" in done.err
+    done = cli.run("transfer", "role", "--to", "a")
+    assert done.code == LOST and "role is led by a already" in done.err
     assert leader(cli) == "a" and a.running
 
 
