@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/exit.h"
@@ -30,6 +31,13 @@ int client_open(const struct invocation *inv, const tenure_options *opt, tenure 
     if (tenure_open(option_text(inv, OPT_STORE, NULL), opt, ret, &err) < 0)
         return client_fail(&err);
     return EXIT_FINE;
+}
+
+void client_note_kind(const tenure *t)
+{
+    if (strncmp(tenure_where(t), "memory:", 7) == 0)
+        say_change("a store in memory is this process's own: no other command waits for what is "
+                   "held there");
 }
 
 const char *client_actor(const struct invocation *inv, char buf[CLIENT_ACTOR_BYTES])

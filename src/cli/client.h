@@ -14,6 +14,9 @@ struct invocation;
  * 0, or it was said what is wrong and the exit code is returned. */
 int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret);
 
+/* Says it when what is held there keeps nobody else away. */
+void client_note_kind(const tenure *t);
+
 /* Where the store is, for people and logs: without a password.  Valid until the next call. */
 const char *client_where(const tenure *t);
 

@@ -69,6 +69,8 @@ int command_lease(struct invocation *inv)
         return code;
     int rc;
     if (takes)
+        client_note_kind(t);
+    if (takes)
         rc = take(inv, t, &code, &err);
     else if (strcmp(verb, "renew") == 0)
         rc = tenure_lease_renew(t, name, token, option_number(inv, OPT_TTL, 0), &err);

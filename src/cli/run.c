@@ -85,8 +85,10 @@ static int open_store(struct run *r, const tenure_options *opt)
     for (;;) {
         int code = tenure_open(where, opt, &r->t, &err);
         bool may_come = tenure_class(code) == TENURE_CLASS_UNREACHABLE && is_patient(r, code);
-        if (code >= 0)
+        if (code >= 0) {
+            client_note_kind(r->t);
             return EXIT_FINE;
+        }
         if (!may_come || instant_reached(clock_now(), limit))
             return client_fail(&err);
         say_trouble(r, &err);

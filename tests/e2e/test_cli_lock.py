@@ -58,6 +58,15 @@ def test_a_held_lock_is_refused_at_once_with_n(cli):
     assert holder.wait() == 0
 
 
+@pytest.mark.parametrize("command", [["lock", "-n", "a", "--", "true"],
+                                     ["lead", "-n", "a", "--", "true"],
+                                     ["lease", "take", "a", "--ttl", "1h"]])
+def test_a_store_in_memory_says_that_it_keeps_nobody_away(cli, command):
+    done = cli.run(*command, env={"TENURE_STORE": "memory:a"})
+    assert done.code == 0 and "no other command waits for what is held there" in done.err
+    assert "no other command" not in cli.run(*command).err
+
+
 def test_a_wait_ends_with_its_limit_and_leaves_nothing(cli):
     holder, _ = cli.hold("a")
     done = cli.run("lock", "-w", "300ms", "a", "--", "echo", "ran")
