@@ -23,6 +23,14 @@ static const char *known_of(enum value_kind kind)
     return kind == VALUE_NAME || kind == VALUE_PREFIX ? "names" : NULL;
 }
 
+/* Keys look like names and are none, and what permits are for is known to nobody before. */
+static const char *known_of_operand(const struct command *c)
+{
+    if (strcmp(c->name, "config") == 0)
+        return "keys";
+    return strcmp(c->name, "permit") == 0 ? NULL : known_of(c->operand[0].kind);
+}
+
 static const char *known_of_option(const struct option *o)
 {
     return o->id == OPT_TO ? "candidates" : known_of(o->kind);
@@ -119,8 +127,8 @@ static void bash_command(const struct command *c)
     if (c->operand[0].choices)
         printf(" %s", c->operand[0].choices);
     printf("'\n");
-    if (c->operand[0].metavar && known_of(c->operand[0].kind))
-        printf("                [[ $cur == -* ]] || _tenure_known names\n");
+    if (c->operand[0].metavar && known_of_operand(c))
+        printf("                [[ $cur == -* ]] || _tenure_known %s\n", known_of_operand(c));
     printf("                ;;\n            esac\n            ;;\n");
 }
 
@@ -235,7 +243,7 @@ static void zsh_arguments(const struct command *c)
     zsh_option(&option_help);
     if (c->operand[0].metavar) {
         printf("                '");
-        zsh_value(c->operand[0].metavar, c->operand[0].choices, known_of(c->operand[0].kind));
+        zsh_value(c->operand[0].metavar, c->operand[0].choices, known_of_operand(c));
         printf("' \\\n");
     }
     if (c->runs)
@@ -357,10 +365,10 @@ static void fish_command(const struct command *c)
     fish_option(c, &option_help);
     if (c->operand[0].choices)
         fish_word("1", c->name, c->operand[0].choices, c->operand[0].metavar);
-    else if (c->operand[0].metavar && known_of(c->operand[0].kind))
+    else if (c->operand[0].metavar && known_of_operand(c))
         printf("complete -c tenure -f -n '__tenure_in %s%s%s; and not contains -- -- (commandline "
                "-opc)' -a '(tenure __known %s 2>/dev/null)'\n", c->name, c->verb ? " " : "",
-               c->verb ? c->verb : "", known_of(c->operand[0].kind));
+               c->verb ? c->verb : "", known_of_operand(c));
     if (c->runs)
         printf("complete -c tenure -n '__tenure_in %s; and contains -- -- (commandline -opc)' -x "
                "-a '(__tenure_command)'\n", c->name);

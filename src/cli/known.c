@@ -3,11 +3,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <tenure/config.h>
 #include <tenure/tenure.h>
 
 #include "cli/describe.h"
 #include "cli/exit.h"
 #include "cli/output.h"
+
+static bool show_key(void *arg, const tenure_config_entry *e)
+{
+    (void)arg;
+    if (e->exists)
+        puts(e->key);
+    return true;
+}
 
 struct known {
     bool candidates; /* of the elections that the line names, or of all; else names */
@@ -51,15 +60,17 @@ int known_print(int argc, char **argv)
     tenure_options opt = TENURE_OPTIONS_INIT;
     tenure *t;
     tenure_error err;
+    bool keys = strcmp(argv[0], "keys") == 0;
     k.candidates = strcmp(argv[0], "candidates") == 0;
-    if (!k.candidates && strcmp(argv[0], "names") != 0)
+    if (!keys && !k.candidates && strcmp(argv[0], "names") != 0)
         return EXIT_USAGE;
     opt.flags = TENURE_EXISTING;
     if (tenure_open(NULL, &opt, &t, &err) < 0)
         return EXIT_FINE;
     int code = k.candidates ? tenure_look(t, "", find_named, &k, &err) : 0;
     if (code == 0)
-        code = tenure_look(t, "", show, &k, &err);
+        code = keys ? tenure_config_look(t, "", show_key, NULL, &err)
+                    : tenure_look(t, "", show, &k, &err);
     (void)code; /* what there is by then is shown */
     tenure_close(t);
     return output_finish(EXIT_FINE);

@@ -1,7 +1,8 @@
 /* cli/known.h - what the store knows, as words for the completion of shells.
  *
- * The scripts of `tenure completion` run `tenure __known names` and `tenure __known candidates
- * WORD...`, where the words are the line so far.  One word to a line; nothing, and no message, when
+ * The scripts of `tenure completion` run `tenure __known names`, `tenure __known keys` (of
+ * entries of the configuration) and `tenure __known candidates WORD...`, where the words are the
+ * line so far.  One word to a line; nothing, and no message, when
  * the store cannot be asked: a shell that completes is no place for errors. */
 #ifndef CLI_KNOWN_H
 #define CLI_KNOWN_H

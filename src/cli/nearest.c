@@ -34,11 +34,14 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
     return row[b_len];
 }
 
-/* Keeps the better of two; a word is never "near" to one that it shares nothing with. */
+/* Keeps the better of two; a word is never "near" to one that it shares nothing with, and nearer
+ * to none than to the first that it is the beginning of. */
 static void consider(const char *candidate, const char *word, size_t len, size_t *best,
                      const char **ret)
 {
-    size_t d = distance(word, len, candidate, strlen(candidate));
+    size_t d = len > 1 && strncmp(candidate, word, len) == 0
+                   ? 0
+                   : distance(word, len, candidate, strlen(candidate));
     if (d < *best && d < len) {
         *best = d;
         *ret = candidate;

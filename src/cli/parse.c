@@ -171,6 +171,19 @@ static bool parse_operand(struct parser *p, const char *word)
     return p->command->runs ? parse_rest(p) : true;
 }
 
+/* "--" before NAME.  `lock -- make test` was written by somebody who forgot NAME: it must not take
+ * the lock "make" and run `test`.  A NAME that begins with "-", or has "--" after it, is meant. */
+static bool end_options(struct parser *p)
+{
+    const char *next = p->at < p->argc ? p->argv[p->at] : NULL;
+    const char *second = next && p->at + 1 < p->argc ? p->argv[p->at + 1] : "";
+    p->options_ended = true;
+    if (p->command->runs && p->operands == 0 && next && next[0] != '-' &&
+        strcmp(second, "--") != 0)
+        return fail(p, "--: NAME is missing in front of it");
+    return true;
+}
+
 static bool parse_words(struct parser *p)
 {
     while (p->at < p->argc && !p->inv->help) {
@@ -179,7 +192,7 @@ static bool parse_words(struct parser *p)
         if (p->options_ended || word[0] != '-' || word[1] == '\0')
             fine = parse_operand(p, word);
         else if (strcmp(word, "--") == 0)
-            fine = p->options_ended = true;
+            fine = end_options(p);
         else
             fine = word[1] == '-' ? parse_long(p, word) : parse_letters(p, word);
         if (!fine)
@@ -230,7 +243,8 @@ int usage_fail(const struct invocation *inv, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     const struct command *c = inv->command;
-    say_error("%s; see tenure %s%s%s --help", text, c->name, c->verb ? " " : "",
-              c->verb ? c->verb : "");
+    size_t n = strlen(text);
+    say_error("%s%s see tenure %s%s%s --help", text, n > 0 && text[n - 1] == '?' ? "" : ";",
+              c->name, c->verb ? " " : "", c->verb ? c->verb : "");
     return EXIT_USAGE;
 }

@@ -26,7 +26,10 @@ BAD = [
     (["lease", "tke", "a"], "lease tke: unknown; one of: take renew drop"),
     (["lock"], "NAME is missing"),
     (["lock", "a", "--"], "--: a command follows it"),
+    (["lock", "--", "make", "test"], "--: NAME is missing in front of it"),
+    (["lead", "-n", "--", "make"], "--: NAME is missing in front of it"),
     (["lock", "a", "--ttl", "5s", "--", "true"], "--ttl: options come before NAME"),
+    (["lock", "--non", "a"], "--non: unknown option; did you mean --nonblock? see tenure lock"),
     (["lock", "--tll", "5s", "a"], "--tll: unknown option; did you mean --ttl?"),
     (["lock", "-Z", "a"], "-Z: unknown option"),
     (["lock", "-nZ", "a"], "-Z: unknown option"),
@@ -102,6 +105,8 @@ BAD = [
     (["lock", "--store", "", "a"], '--store "": it is not empty'),
     (["lock", "--store", "sqllite:x.db", "a"], "sqllite"),
     (["lock", "--store", "x.db", "a"], "x.db"),
+    (["lock", "--store", "./x.db", "a"], "did you mean sqlite:./x.db?"),
+    (["lock", "--store", "etcd://", "a"], '"etcd://": a host is missing'),
     (["status", "a", "b"], "b: one operand too many"),
     (["status", "a//"], "a segment is empty"),
     (["lease", "take", "--ttl", "1h", "a//b"], "NAME a//b: a segment is empty"),
@@ -155,19 +160,21 @@ WRITERS = {"lock": ["lock", "a", "--", "touch", "ran"], "lead": ["lead", "a", "-
            "evict": ["evict", "a", "--token", "1", "--reason", "r"]}
 
 
-@pytest.mark.parametrize("command", WRITERS)
-def test_a_store_that_a_newer_version_wrote_is_refused_untouched(cli, tmp_path, command):
+@pytest.mark.parametrize("command,off,who", [(c, 7, "newer") for c in WRITERS] +
+                         [("lock", -1, "older"), ("upgrade", -1, "older")])
+def test_a_store_that_another_version_wrote_is_refused_untouched(cli, tmp_path, command, off, who):
     path = tmp_path / "tenure.db"
     assert cli.run("store", "init").code == 0
     with sqlite3.connect(path) as db:
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        db.execute(f"PRAGMA user_version = {version + 7}")
+        db.execute(f"PRAGMA user_version = {version + off}")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     before = path.read_bytes()
     done = cli.run(*WRITERS[command])
     assert done.code == DENIED and str(path) in done.err
-    assert f"version {version + 7}" in done.err and f"version {version}" in done.err
+    assert f"version {version + off}" in done.err and f"version {version}" in done.err
+    assert f"{who} tenure made" in done.err and "name another store" in done.err
     assert path.read_bytes() == before and not (tmp_path / "ran").exists()
 
 
@@ -181,7 +188,8 @@ def test_a_typo_in_the_stores_variable_is_told_as_one_of_the_option(cli):
     ["lock", "-w5", "a", "--", "true"], ["lock", "-w", "5", "a", "true"],
     ["lock", "--wait=5", "a", "--", "true"], ["lock", "--wait", "2.5", "a", "--", "true"],
     ["lock", "-nv", "a", "--", "true"], ["lock", "-xnE", "7", "a", "--", "true"],
-    ["lock", "-n", "--", "a", "true"], ["lock", "--priority", "-5", "a", "--", "true"],
+    ["lock", "-n", "--", "a", "--", "true"], ["lock", "-n", "--", "-a", "true"],
+    ["lock", "--priority", "-5", "a", "--", "true"],
     ["lock", "--signal", "SIGINT", "a", "--", "true"],
     ["lock", "--signal", "15", "a", "--", "true"],
     ["lock", "n" * 255, "--", "true"],
@@ -271,6 +279,14 @@ def test_there_is_a_man_page_for_each_command_and_one_for_all():
     assert pages == {"tenure.1"} | {f"tenure-{c.split()[0]}.1" for c in COMMANDS}
 
 
+def test_the_man_page_names_every_kind_of_store_that_a_message_names(cli):
+    known = cli.run("status", "--store", "redis:x").err.split("known in this build are ")[1]
+    page = (MAN / "tenure.1").read_text().replace("\\fB", "").replace("\\fI", "") \
+        .replace("\\fR", "")
+    kinds = re.findall(r"[a-z]+:", known)
+    assert "sqlite:" in kinds and [k for k in kinds if k not in page] == []
+
+
 # ---- completion in the real shells ---------------------------------------------------------------
 
 
@@ -312,6 +328,23 @@ def test_bash_completes_what_the_store_knows(election, tmp_path):
     assert "node-b" in offered and "first" not in offered
     assert "\\$\\(touch\\" in offered and not (tmp_path / "pwned").exists()
     assert bash_complete(election, "tenure", "transfer", "other", "--to", "n") == ["node-b"]
+
+
+def test_keys_of_the_configuration_are_completed_and_names_of_locks_are_not(cli):
+    assert cli.run("lease", "take", "lease-1", "--ttl", "1h").code == 0
+    assert cli.run("config", "put", "cluster/release", "v17").code == 0
+    assert cli.run("config", "put", "cluster/gone", "v17").code == 0
+    assert cli.run("config", "delete", "cluster/gone").code == 0
+    for verb in "get", "put", "delete", "history", "watch":
+        assert bash_complete(cli, "tenure", "config", verb, "c") == ["cluster/release"]
+        assert bash_complete(cli, "tenure", "config", verb, "l") == []
+    assert bash_complete(cli, "tenure", "config", "put", "k", "--while", "l") == ["lease-1"]
+    assert bash_complete(cli, "tenure", "permit", "issue", "l") == []
+    if shutil.which("fish"):
+        assert fish_complete(cli, "tenure config get c") == ["cluster/release"]
+    if shutil.which("zsh"):
+        keys, _ = zsh_complete(cli, "tenure config get ")
+        assert "cluster/release" in keys and "lease-1" not in keys
 
 
 def test_bash_completes_the_command_that_is_run(cli):
