@@ -25,7 +25,7 @@ struct guard {
 };
 
 struct marks {
-    struct sqlite_guard file; /* whoever holds `writer` */
+    struct marks_file file;   /* whoever holds `writer` */
     pthread_mutex_t writer;   /* of the file, of marks that rise, and of who changes `guard` */
     pthread_rwlock_t table;   /* of `guard`; held for moments only, never during a commit */
     struct guard **guard;     /* in the order of names */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/name.h"
@@ -109,36 +110,55 @@ static int settle(struct sqlite_guard *file, tenure_error *err)
     return code;
 }
 
-int marks_file_open(const char *path, struct sqlite_guard *ret, tenure_error *err)
+/* The file behind the path of the log, which SQLite has open from now on. */
+static bool find_log(struct sqlite_guard *file, struct stat *ret)
 {
-    struct sqlite_guard file = {.patience_ms = 0};
+    return stat(sqlite3_filename_wal(sqlite3_db_filename(file->db, "main")), ret) == 0;
+}
+
+static int note_log(struct marks_file *file, tenure_error *err)
+{
+    struct stat st;
+    if (!find_log(&file->base, &st))
+        return fail_errno(err, errno, "the log of the marks file %s", file->base.path);
+    file->log_device = st.st_dev;
+    file->log_inode = st.st_ino;
+    return 0;
+}
+
+int marks_file_open(const char *path, struct marks_file *ret, tenure_error *err)
+{
+    struct marks_file made = {.base = {.patience_ms = 0}};
+    struct sqlite_guard *file = &made.base;
     if (path[0] == '\0' || path[0] == ':') /* what SQLite keeps nowhere */
         return fail(err, TENURE_INVALID, "--marks %s: marks are kept in a file", path);
     int code = make_file(path, err);
     if (code < 0)
         return code;
-    file.path = strdup(path);
-    if (file.path == NULL)
+    file->path = strdup(path);
+    if (file->path == NULL)
         return fail(err, TENURE_NO_MEMORY, "out of memory");
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (sqlite3_open_v2(path, &file.db, flags, NULL) != SQLITE_OK)
-        code = file.db ? handle_fail_sqlite(&file, "open the marks file", err)
-                       : fail(err, TENURE_NO_MEMORY, "out of memory");
+    if (sqlite3_open_v2(path, &file->db, flags, NULL) != SQLITE_OK)
+        code = file->db ? handle_fail_sqlite(file, "open the marks file", err)
+                        : fail(err, TENURE_NO_MEMORY, "out of memory");
     else
-        code = settle(&file, err);
+        code = settle(file, err);
+    if (code == 0)
+        code = note_log(&made, err);
     if (code == TENURE_BUSY)
         code = fail(err, code, "the marks file %s is in use by another checker", path);
     if (code < 0)
-        marks_file_close(&file);
+        marks_file_close(&made);
     else
-        *ret = file;
+        *ret = made;
     return code;
 }
 
-void marks_file_close(struct sqlite_guard *file)
+void marks_file_close(struct marks_file *file)
 {
-    (void)sqlite3_close(file->db); /* cannot fail: every statement is finalised where it is used */
-    free(file->path);
+    (void)sqlite3_close(file->base.db); /* cannot fail: all is finalised where it is used */
+    free(file->base.path);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -156,8 +176,9 @@ static int read_guard(struct sqlite_guard *file, sqlite3_stmt *s, marks_file_fn 
     return fn(arg, name, (uint64_t)mark, sqlite3_column_int(s, 2) != 0, err);
 }
 
-int marks_file_read(struct sqlite_guard *file, marks_file_fn *fn, void *arg, tenure_error *err)
+int marks_file_read(struct marks_file *marks, marks_file_fn *fn, void *arg, tenure_error *err)
 {
+    struct sqlite_guard *file = &marks->base;
     sqlite3_stmt *s;
     int code = handle_once(file, "SELECT 1 FROM pragma_quick_check WHERE quick_check <> 'ok'", NULL,
                            0, err);
@@ -179,10 +200,27 @@ int marks_file_read(struct sqlite_guard *file, marks_file_fn *fn, void *arg, ten
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
+/* What is written to a file that was removed or replaced is gone with this process, and another
+ * checker may have the new one open: no mark may rise in it. */
+static int check_in_place(struct marks_file *file, tenure_error *err)
+{
+    struct stat st;
+    int moved = 0;
+    if (sqlite3_file_control(file->base.db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK)
+        return handle_fail_sqlite(&file->base, "find the marks file again", err);
+    if (moved || !find_log(&file->base, &st) || st.st_dev != file->log_device ||
+        st.st_ino != file->log_inode)
+        return fail(err, TENURE_CORRUPT,
+                    "the marks file %s, or its log, was removed or replaced while it was in use: "
+                    "end this checker and start it anew", file->base.path);
+    return 0;
+}
+
 /* One statement in a transaction of its own, which is durable when this returns 0. */
-static int write_once(struct sqlite_guard *file, const char *sql, const char *const *text,
+static int write_once(struct marks_file *marks, const char *sql, const char *const *text,
                       int count, tenure_error *err)
 {
+    struct sqlite_guard *file = &marks->base;
     int code = handle_begin(file, err);
     if (code < 0)
         return code;
@@ -190,17 +228,19 @@ static int write_once(struct sqlite_guard *file, const char *sql, const char *co
     if (code == 0 && sqlite3_changes(file->db) != 1)
         code = fail(err, TENURE_CORRUPT, "the marks file %s was changed by somebody else",
                     file->path);
+    if (code == 0)
+        code = check_in_place(marks, err);
     return handle_end(file, code, err);
 }
 
-int marks_file_add(struct sqlite_guard *file, const char *name, bool strict, tenure_error *err)
+int marks_file_add(struct marks_file *file, const char *name, bool strict, tenure_error *err)
 {
     const char *text[] = {name, strict ? "1" : "0"};
     return write_once(file, "INSERT INTO guard(name, strict) VALUES (?, CAST(? AS INTEGER))", text,
                       2, err);
 }
 
-int marks_file_raise(struct sqlite_guard *file, const char *name, uint64_t mark,
+int marks_file_raise(struct marks_file *file, const char *name, uint64_t mark,
                      tenure_error *err)
 {
     char number[24];
@@ -210,7 +250,7 @@ int marks_file_raise(struct sqlite_guard *file, const char *name, uint64_t mark,
                       err);
 }
 
-int marks_file_delete(struct sqlite_guard *file, const char *name, tenure_error *err)
+int marks_file_delete(struct marks_file *file, const char *name, tenure_error *err)
 {
     return write_once(file, "DELETE FROM guard WHERE name = ?", &name, 1, err);
 }

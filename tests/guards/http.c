@@ -146,6 +146,27 @@ static void one_checker_uses_a_file_at_a_time(void)
     marks_close(m);
 }
 
+/* Else what was announced would be gone with the process, or be in one of two files. */
+static void no_mark_rises_in_a_file_that_was_removed_or_replaced(void)
+{
+    char away[128], log[128];
+    (void)snprintf(away, sizeof away, "%s-journal", path); /* remove_place() knows it */
+    (void)snprintf(log, sizeof log, "%s-wal", path);
+    struct marks *m = open_marks();
+    CHECK(m && marks_install(m, text_of("a"), false, &err) == 0 && judge(m, "a", 7) == HTTP_RAISE);
+    CHECK(rename(path, away) == 0);
+    CHECK(marks_announce(m, text_of("a"), 8, &err) == TENURE_CORRUPT);
+    CHECK(strstr(err.text, "removed or replaced") != NULL && judge(m, "a", 7) == HTTP_ADMIT);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fclose(f) == 0 && judge(m, "a", 8) == HTTP_UNAVAILABLE);
+    CHECK(rename(away, path) == 0 && marks_announce(m, text_of("a"), 8, &err) == 0);
+    CHECK(unlink(log) == 0 && judge(m, "a", 9) == HTTP_UNAVAILABLE);
+    marks_close(m);
+    m = open_marks();
+    CHECK(m && info_of(m, "a").mark == 8);
+    marks_close(m);
+}
+
 static void what_is_no_marks_file_is_refused_and_not_touched(void)
 {
     struct marks *m;
@@ -385,6 +406,7 @@ static void a_secret_is_read_and_is_shown_whole_or_not_at_all(void)
     X(guards_whose_names_begin_alike_are_not_mixed_up)                                             \
     X(marks_stand_after_a_restart)                                                                 \
     X(one_checker_uses_a_file_at_a_time)                                                           \
+    X(no_mark_rises_in_a_file_that_was_removed_or_replaced)                                        \
     X(what_is_no_marks_file_is_refused_and_not_touched)                                            \
     X(a_newer_file_and_a_damaged_one_are_refused)                                                  \
     X(after_an_announcement_returned_no_check_admits_a_lower_token)                                \
