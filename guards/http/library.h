@@ -10,8 +10,8 @@
 
 #define MHD_CALLS(X)                                                                               \
     X(MHD_add_response_header) X(MHD_create_response_from_buffer) X(MHD_destroy_response)          \
-    X(MHD_get_connection_values_n) X(MHD_lookup_connection_value) X(MHD_queue_response)            \
-    X(MHD_start_daemon) X(MHD_stop_daemon)
+    X(MHD_get_connection_info) X(MHD_get_connection_values_n) X(MHD_queue_response)                \
+    X(MHD_set_connection_option) X(MHD_start_daemon) X(MHD_stop_daemon)
 
 #define CURL_CALLS(X)                                                                              \
     X(curl_easy_cleanup) X(curl_easy_getinfo) X(curl_easy_init) X(curl_easy_perform)               \

@@ -9,9 +9,14 @@
 #include "core/name.h"
 #include "http/library.h"
 #include "http/report.h"
+#include "os/fail.h"
 #include "wire/token_header.h"
 
 #define PLAIN "text/plain; charset=utf-8"
+
+/* Longer than the 60 s for which nginx keeps an idle connection: it should be the one that closes
+ * it, or it may send a check into a connection that is being closed. */
+#define IDLE_S 90u
 
 struct request {
     struct checker *checker;
@@ -91,7 +96,7 @@ static enum MHD_Result send_result(struct request *r, int code, const tenure_err
     return send_reply(r, &reply);
 }
 
-/* ---- headers ------------------------------------------------------------------------------- */
+/* ---- headers and arguments ------------------------------------------------------------------ */
 
 struct found {
     const char *name;
@@ -99,8 +104,8 @@ struct found {
     unsigned count;
 };
 
-static enum MHD_Result find_header(void *arg, enum MHD_ValueKind kind, const char *key,
-                                   size_t key_bytes, const char *value, size_t value_bytes)
+static enum MHD_Result find_value(void *arg, enum MHD_ValueKind kind, const char *key,
+                                  size_t key_bytes, const char *value, size_t value_bytes)
 {
     struct found *f = arg;
     (void)kind;
@@ -111,11 +116,16 @@ static enum MHD_Result find_header(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-static struct found header(struct request *r, const char *name)
+static struct found find(struct request *r, enum MHD_ValueKind kind, const char *name)
 {
     struct found f = {.name = name};
-    (void)mhd.MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND, find_header, &f);
+    (void)mhd.MHD_get_connection_values_n(r->connection, kind, find_value, &f);
     return f;
+}
+
+static struct found header(struct request *r, const char *name)
+{
+    return find(r, MHD_HEADER_KIND, name);
 }
 
 static bool shows_secret(struct request *r)
@@ -233,10 +243,10 @@ static int announce(struct request *r, tenure_error *err)
 
 static int install(struct request *r, const char *name, tenure_error *err)
 {
-    const char *strict =
-        mhd.MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, "strict");
-    return marks_install(r->checker->marks, text_of(name), strict && strcmp(strict, "1") == 0,
-                         err);
+    struct found strict = find(r, MHD_GET_ARGUMENT_KIND, "strict");
+    if (strict.count > 1 || (strict.count == 1 && !text_equal(strict.value, text_of("1"))))
+        return fail(err, TENURE_INVALID, "strict is left out, or is strict=1"); /* never guessed */
+    return marks_install(r->checker->marks, text_of(name), strict.count > 0, err);
 }
 
 /* What changes something: false when it is not one of these.  The secret comes first, so that
@@ -299,6 +309,15 @@ static enum MHD_Result route(struct request *r)
     return send_nothing_here(r);
 }
 
+/* Who has sent a whole request may be silent for longer. */
+static void grant_patience(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *now =
+        mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_TIMEOUT);
+    if (now == NULL || now->connection_timeout != IDLE_S) /* without it, proxies connect anew */
+        (void)mhd.MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, IDLE_S);
+}
+
 enum MHD_Result request_handle(void *arg, struct MHD_Connection *connection, const char *path,
                                const char *method, const char *version, const char *upload,
                                size_t *upload_bytes, void **state)
@@ -309,6 +328,7 @@ enum MHD_Result request_handle(void *arg, struct MHD_Connection *connection, con
     (void)upload;
     if (*state == NULL) { /* the headers are there, and a body may follow */
         *state = &seen;
+        grant_patience(connection);
         return MHD_YES;
     }
     if (*upload_bytes > 0) { /* nobody asks for it: let it pass, so that the connection stays */

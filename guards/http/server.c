@@ -15,12 +15,14 @@
 #include "http/request.h"
 #include "os/fail.h"
 
-#define THREADS 4u
-#define CONNECTIONS_MAX 1000u
+/* A thread of libmicrohttpd (0.9.75) that is given 128 events at once, or 256, waits for more
+ * before it looks at any: none has so many connections.  They fit into 1024 descriptors. */
+#define THREADS 8u
+#define CONNECTIONS_MAX (THREADS * 120u)
 
-/* Longer than the 60 s for which nginx keeps an idle connection: it should be the one that closes
- * it, or it may send a check into a connection that is being closed. */
-#define IDLE_S 90u
+/* Until the first request is whole.  libmicrohttpd does not see that a connection was closed in the
+ * middle of one, so this is how long a crowd that is gone keeps others out. */
+#define FIRST_REQUEST_S 5u
 
 /* Of a request's line and headers; nginx sends at most 32 KiB of its client's. */
 #define REQUEST_BYTES_MAX ((size_t)48 * 1024)
@@ -110,12 +112,15 @@ static size_t keep_escapes(void *arg, struct MHD_Connection *connection, char *t
     return strlen(text);
 }
 
+/* Woken by a descriptor (ITC): a thread that has all the connections that it may have does not look
+ * at the socket, and would not hear that it is to end. */
 static int start_daemon(struct http_server *s, tenure_error *err)
 {
     s->daemon = mhd.MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, request_handle, &s->checker,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, request_handle, &s->checker,
         MHD_OPTION_LISTEN_SOCKET, s->fd, MHD_OPTION_THREAD_POOL_SIZE, THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        FIRST_REQUEST_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES_MAX, MHD_OPTION_UNESCAPE_CALLBACK,
         keep_escapes, NULL, MHD_OPTION_END);
     return s->daemon ? 0 : fail(err, TENURE_INTERNAL, "cannot start the HTTP server: %s",

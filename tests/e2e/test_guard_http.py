@@ -233,6 +233,15 @@ def test_an_announcement_to_a_checker_that_is_stopped_is_unsure_and_may_have_bee
     assert checker.announce(42).returncode == 0  # whether it was or not
 
 
+@pytest.mark.parametrize("query", ["strict", "strict=", "strict=true", "strict=0",
+                                   "strict=1&strict=0"])
+def test_who_asks_for_a_strict_guard_in_other_words_gets_none(checker, query):
+    secret = [("Authorization", f"Bearer {checker.secret.read_text().strip()}")]
+    status, found, _ = ask(checker.port, "PUT", f"/guards/new?{query}", secret)
+    assert (status, found["Tenure-Result"]) == (400, "INVALID")
+    assert ask(checker.port, "PUT", "/guards/new?strict=1", secret)[0] == 200
+
+
 def test_a_guard_is_as_strict_as_it_was_installed(checker):
     done = checker.install("--strict")
     assert done.returncode == REFUSED and "without --strict" in done.stderr
@@ -320,6 +329,31 @@ def test_a_term_ends_it_and_a_hang_up_is_nothing(checker):
     assert checker.stop() == 0
     checker.start()
     assert checker.stop(signal.SIGINT) == 0
+
+
+CROWD = 2000  # more than a checker has connections
+
+
+@pytest.fixture
+def crowd(checker):
+    """Connections in the middle of a request."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(CROWD + 500, before[1]), before[1]))
+    with contextlib.ExitStack() as stack:
+        for _ in range(CROWD):
+            member = stack.enter_context(socket.create_connection(("127.0.0.1", checker.port)))
+            member.sendall(f"GET /check/{NAME} HTTP/1.1\r\nX: ".encode())
+        yield stack
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_crowd_that_is_gone_keeps_nobody_out(checker, crowd):
+    crowd.close()
+    assert checker.check(shown(42))[:2] == (200, "raise")
+
+
+def test_a_crowd_does_not_keep_it_from_ending(checker, crowd):
+    assert checker.stop() == 0
 
 
 def test_one_file_and_one_address_have_one_checker(checker, tmp_path):
