@@ -150,7 +150,8 @@ void tenure_permit_clock(int64_t *ret_now_ms, int64_t *ret_error_ms);
  * Of the text, one newline at its end is left out.
  * Returns the verdict, or a code.  Unless it is ADMIT, *err (may be NULL) says why, with `code` 0
  * for a verdict.  *ret (may be NULL) is filled when the permit is authentic.
- * Codes: TENURE_INVALID (the demand), TENURE_DENIED (somebody else may write the state),
+ * Codes: TENURE_INVALID (the demand), TENURE_DENIED (somebody else may write the state, or it is a
+ * symbolic link: each path to it would have a lock of its own),
  * TENURE_CORRUPT (the state cannot be read: refused, and not begun anew), TENURE_READ_ONLY,
  * TENURE_NO_SPACE, TENURE_UNREACHABLE. */
 int tenure_permit_verify(const tenure_permit_keys *keys, const char *state, const char *text,

@@ -64,7 +64,7 @@ EXPORT int tenure_permit_key_load(const char *path, tenure_permit_key **ret, ten
 {
     char *bytes;
     size_t len;
-    int e, code = sheet_read(path, SHEET_NO_READERS, &bytes, &len, &e, err);
+    int code = sheet_read(path, SHEET_NO_READERS, &bytes, &len, err);
     if (code < 0)
         return code;
     tenure_permit_key *key = calloc(1, sizeof *key);
@@ -147,7 +147,7 @@ EXPORT int tenure_permit_keys_load(const char *path, tenure_permit_keys **ret, t
 {
     char *bytes;
     size_t len;
-    int e, code = sheet_read(path, SHEET_NO_WRITERS, &bytes, &len, &e, err);
+    int code = sheet_read(path, SHEET_NO_WRITERS, &bytes, &len, err);
     if (code < 0)
         return code;
     code = tenure_permit_keys_read(path, bytes, len, ret, err);

@@ -118,6 +118,9 @@ static int demand_accept(const tenure_permit_demand *d, tenure_error *err)
         return error_set(err, TENURE_INVALID, "tenure_permit_demand.size is not sizeof("
                                               "tenure_permit_demand): use "
                                               "TENURE_PERMIT_DEMAND_INIT");
+    if (d->now_ms < 0)
+        return error_set(err, TENURE_INVALID, "now is %" PRId64 " ms: it is counted from 1970",
+                         d->now_ms);
     int code = name_accept(d->role, err);
     if (code == 0)
         code = name_accept(d->resource, err);

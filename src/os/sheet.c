@@ -73,16 +73,24 @@ static int read_open(const char *path, int fd, mode_t forbidden, char **ret, siz
     return 0;
 }
 
-int sheet_read(const char *path, mode_t forbidden, char **ret, size_t *ret_len, int *ret_errno,
-               tenure_error *err)
+/* *ret_errno: why it could not be opened, or 0. */
+static int read_path(const char *path, int flags, mode_t forbidden, char **ret, size_t *ret_len,
+                     int *ret_errno, tenure_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
     *ret_errno = fd < 0 ? errno : 0;
     if (fd < 0)
         return fail_errno(err, errno, "%s", path);
     int code = read_open(path, fd, forbidden, ret, ret_len, err);
     close(fd);
     return code;
+}
+
+int sheet_read(const char *path, mode_t forbidden, char **ret, size_t *ret_len,
+               tenure_error *err)
+{
+    int e;
+    return read_path(path, 0, forbidden, ret, ret_len, &e, err);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -178,6 +186,17 @@ static int take_lock(const char *path, int *ret, tenure_error *err)
     return 0;
 }
 
+/* Whether it is the file itself, which all of us lock under this name; or is not there. */
+static int check_name(const char *path, tenure_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? 0 : fail_errno(err, errno, "%s", path);
+    if (S_ISLNK(st.st_mode))
+        return fail(err, TENURE_DENIED, "%s is a link: name the file itself", path);
+    return 0;
+}
+
 int sheet_open(const char *path, struct sheet *ret, tenure_error *err)
 {
     struct sheet s = {.path = path};
@@ -185,7 +204,9 @@ int sheet_open(const char *path, struct sheet *ret, tenure_error *err)
     int code = take_lock(path, &s.lock, err);
     if (code < 0)
         return code;
-    code = sheet_read(path, SHEET_NO_WRITERS, &s.bytes, &s.len, &e, err);
+    code = check_name(path, err);
+    if (code == 0)
+        code = read_path(path, O_NOFOLLOW, SHEET_NO_WRITERS, &s.bytes, &s.len, &e, err);
     if (code < 0 && e == ENOENT) {
         s.bytes = calloc(1, 1);
         code = s.bytes ? 0 : fail(err, TENURE_NO_MEMORY, "out of memory");
@@ -197,10 +218,23 @@ int sheet_open(const char *path, struct sheet *ret, tenure_error *err)
     return code;
 }
 
+/* Whether it can be read again. */
+static int check_size(const char *path, const struct text *piece, int pieces, tenure_error *err)
+{
+    size_t len = 0;
+    for (int i = 0; i < pieces; i++)
+        len += piece[i].len;
+    return len <= SHEET_BYTES_MAX ? 0
+                                  : fail(err, TENURE_NO_SPACE, "%s would have more than %d bytes",
+                                         path, SHEET_BYTES_MAX);
+}
+
 int sheet_replace(const struct sheet *s, const struct text *piece, int pieces, tenure_error *err)
 {
     char fresh[PATH_MAX];
-    int code = beside(s->path, ".new", fresh, err);
+    int code = check_size(s->path, piece, pieces, err);
+    if (code == 0)
+        code = beside(s->path, ".new", fresh, err);
     if (code < 0)
         return code;
     unlink(fresh); /* of who died while it held the lock */
@@ -211,7 +245,9 @@ int sheet_replace(const struct sheet *s, const struct text *piece, int pieces, t
     POINT("sheet-filled");
     if (e == 0 && rename(fresh, s->path) != 0)
         e = errno;
-    if (e == 0)
+    if (e != 0)
+        unlink(fresh);
+    else
         e = sync_directory(s->path);
     POINT("sheet-replaced");
     return e == 0 ? 0 : fail_errno(err, e, "%s cannot be replaced", s->path);

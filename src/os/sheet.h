@@ -17,8 +17,8 @@
 #define SHEET_NO_READERS (S_IRWXG | S_IRWXO)            /* nor read it */
 
 /* Reads it into memory of the caller's, with a NUL behind it.  0; TENURE_DENIED for the rights, and
- * for what is no file; or what an errno deserves (os/fail.h), *ret_errno then being it. */
-int sheet_read(const char *path, mode_t forbidden, char **ret, size_t *ret_len, int *ret_errno,
+ * for what is no file; or what an errno deserves (os/fail.h). */
+int sheet_read(const char *path, mode_t forbidden, char **ret, size_t *ret_len,
                tenure_error *err);
 
 /* Makes one that is not there: TENURE_CONFLICT when it is.  It is on disk when this returns 0, or
@@ -33,11 +33,13 @@ struct sheet {
     size_t len;
 };
 
-/* Waits for the lock on "PATH.lock", and reads it.  0, and the caller closes it; or an error. */
+/* Waits for the lock on "PATH.lock", and reads it.  0, and the caller closes it; or an error.
+ * TENURE_DENIED also for a symbolic link: who comes by another path would have another lock, and
+ * keep the old content.  And a link to nothing is not "none yet". */
 int sheet_open(const char *path, struct sheet *ret, tenure_error *err);
 
 /* Puts these pieces into its place, on disk when this returns 0; on an error the old or the new
- * ones are there. */
+ * ones are there.  TENURE_NO_SPACE for more than can be read again. */
 int sheet_replace(const struct sheet *s, const struct text *piece, int pieces, tenure_error *err);
 
 void sheet_close(struct sheet *s);

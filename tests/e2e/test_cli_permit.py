@@ -246,6 +246,18 @@ def test_files_that_others_could_have_written_are_not_believed(cli, effector):
     assert effector.show(permit).code == UNREACHABLE
 
 
+def test_a_state_has_one_path_or_a_permit_would_be_admitted_by_each(cli, effector):
+    permit = issue(cli, lead(cli)[1], "--for", "60s").out
+    file = cli.directory / "the-file"
+    effector.state.symlink_to(file)
+    done = effector.show(permit)  # nothing was mounted where it points to: not "none yet"
+    assert done.code == DENIED and "link" in done.err and not file.exists()
+    file.write_text("tenure-permit-marks-1\n")
+    assert effector.show(permit).code == DENIED
+    effector.state.unlink()
+    assert effector.show(permit).code == 0
+
+
 def test_a_key_is_never_overwritten(cli, keys):
     before = keys.read_text()
     done = cli.run("permit", "keygen", "key")

@@ -309,6 +309,26 @@ static void a_state_that_cannot_be_read_admits_nothing_and_stays(void)
     CHECK(strstr(content, "\nother node-7 99 0 1\n") && strstr(content, "\ncl node-7 "));
 }
 
+static void a_state_that_can_grow_no_more_says_so_and_can_still_be_read(void)
+{
+    enum { BYTES = 8 * 1024 * 1024 }; /* all that is ever read of one */
+    begin();
+    struct stat st;
+    tenure *t = open_as("a", TENURE_PUMP);
+    CHECK(issue(t, lead(t), 60000) == 0);
+    tenure_close(t);
+    char *content = malloc(BYTES + 128);
+    CHECK(content);
+    int len = snprintf(content, 64, "tenure-permit-marks-1\n");
+    for (int i = 0; len < BYTES - 100; i++)
+        len += snprintf(content + len, 64, "other node-%d 99 0 1\n", i);
+    len += snprintf(content + len, 128, "other %0*d 1 0\n", BYTES - len - 11, 0); /* full */
+    write_file(state, content, 0600);
+    free(content);
+    CHECK(show() == TENURE_NO_SPACE && stat(state, &st) == 0 && st.st_size == BYTES);
+    CHECK(show() == TENURE_NO_SPACE); /* and not: cannot be read */
+}
+
 static void a_clock_of_unknown_error_is_refused_on_both_sides(void)
 {
     begin();
@@ -321,6 +341,8 @@ static void a_clock_of_unknown_error_is_refused_on_both_sides(void)
     demand.clock_error_ms = TENURE_PERMIT_CLOCK_UNKNOWN;
     demand.now_ms = now_ms;
     CHECK(show_with(&demand) == TENURE_PERMIT_UNKNOWN_CLOCK);
+    demand.now_ms = INT64_MIN;
+    CHECK(show_with(&demand) == TENURE_INVALID);
     demand.now_ms = 0; /* as the kernel says */
     terms.operation = "cordon";
     terms.clock_error_ms = TENURE_PERMIT_CLOCK_UNKNOWN;
@@ -435,6 +457,7 @@ int main(int argc, char **argv)
         TAP(an_alteration_of_any_letter_is_refused), TAP(keys_change_while_both_are_trusted),
         TAP(keys_that_others_can_use_are_refused), TAP(what_is_no_key_is_refused_with_its_line),
         TAP(a_state_that_cannot_be_read_admits_nothing_and_stays),
+        TAP(a_state_that_can_grow_no_more_says_so_and_can_still_be_read),
         TAP(a_clock_of_unknown_error_is_refused_on_both_sides),
         TAP(what_can_never_be_right_is_refused_and_leaves_nothing),
         TAP(permits_are_listed_and_meet_neither_names_nor_entries));
