@@ -10,6 +10,7 @@ from etcd import running_cluster
 from field import library  # noqa: F401
 from relay import Relay
 
+TTL_S = 3
 HELD = 40
 STANDING = 1
 TXNS = ('grpc_server_handled_total{grpc_code="OK",grpc_method="Txn",'
@@ -19,7 +20,7 @@ TXNS = ('grpc_server_handled_total{grpc_code="OK",grpc_method="Txn",'
 def looks(cluster):
     """How often the store is looked at within three intervals, besides renewals."""
     before = cluster.counter(TXNS)
-    pause(2)
+    pause(TTL_S)
     return cluster.counter(TXNS) - before
 
 
@@ -29,7 +30,7 @@ def test_nothing_but_renewals_is_sent_however_much_is_held(library):
         relay = Relay((cluster.address, cluster.members[0].client))
         program = library()
         url = f"etcd://127.0.0.1:{relay.port}/test"
-        assert program.do("open", url, 2000, "h", "pump")[0] == 0
+        assert program.do("open", url, TTL_S * 1000, "h", "pump")[0] == 0
         for i in range(HELD):
             assert program.do("acquire", f"job{i}", 5000)[0] >= 0
         wait_until(lambda: looks(cluster) <= 1, "the rest")

@@ -2,7 +2,7 @@
 
 Elsewhere wake-ups are missed; in one case the name of the channel was misspelt, and nobody noticed
 because the slow path hid it.  tests/e2e/scenarios/test_races.py forces the gap; here it is hit at
-random, a thousand times, and on a server some hundred times.
+random, a thousand times, and on a server a hundred times.
 
 P8: waiters are served in order.  P9: the safety net is slow, so the fast path must be shown to
 work.
@@ -49,7 +49,7 @@ def deaf(cli):
 
 
 def test_releases_by_the_hundreds_are_all_noticed_within_a_second(library, engine, tmp_path):
-    rounds = ROUNDS if engine.embedded else ROUNDS // 5
+    rounds = ROUNDS if engine.embedded else ROUNDS // 10
     worst, middle = rally([library(), library()], engine, tmp_path, rounds)
     assert worst < NOTICE_S
     assert middle < (0.02 if engine.embedded else 0.1)
