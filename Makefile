@@ -1,5 +1,7 @@
-# The front door.  The build is Meson's (meson.build); BUILD=dir builds elsewhere.
+# The front door.  The build is Meson's (meson.build); BUILD=dir builds elsewhere, PREFIX=dir is
+# where it is installed instead of /usr/local.
 BUILD ?= build
+PREFIX ?=
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) product
@@ -43,7 +45,9 @@ sim: all
 mutants:
 	@tools/mutants $(if $(SEEDS),--seeds $(SEEDS))
 
-install: all
+install: $(BUILD)/build.ninja
+	@$(if $(PREFIX),meson configure $(BUILD) --prefix=$(abspath $(PREFIX)))
+	@ninja -C $(BUILD) product
 	@meson install -C $(BUILD) --no-rebuild
 
 # Beside its peers, in one run: PEERS="local redis pg etcd zk node raw" (each needs its server); then
