@@ -58,9 +58,25 @@ const char *nearest_option(const struct command *c, const char *word, size_t len
     return ret;
 }
 
+/* What people bring along from other programs.  By its letters "elect" would be near to evict. */
+static const struct {
+    const char *word, *meant;
+} other_words[] = {
+    {"acquire", "lock"},    {"run", "lock"},          {"exec", "lock"},
+    {"elect", "lead"},      {"campaign", "lead"},     {"list", "status"},
+    {"ls", "status"},       {"show", "status"},       {"info", "status"},
+    {"unlock", "evict"},    {"kill", "evict"},        {"release", "lease drop"},
+    {"log", "history"},     {"events", "watch"},      {"renew", "lease renew"},
+    {"stepdown", "resign"}, {"handover", "transfer"}, {"put", "config put"},
+    {"get", "config get"},  {"init", "store init"},   {"version", "--version"},
+};
+
 const char *nearest_command(const char *word)
 {
     const char *ret = NULL;
+    for (size_t i = 0; i < sizeof other_words / sizeof other_words[0]; i++)
+        if (strcmp(word, other_words[i].word) == 0)
+            return other_words[i].meant;
     size_t best = EDITS_MAX + 1;
     for (const struct command *const *c = command_table; *c; c++)
         consider((*c)->name, word, strlen(word), &best, &ret);

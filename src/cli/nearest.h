@@ -6,7 +6,8 @@
 
 struct command;
 
-/* The option, or command, within two edits of the word; NULL when none is. */
+/* The option, or command, within two edits of the word, or what other programs call by this word;
+ * NULL when none is. */
 const char *nearest_option(const struct command *c, const char *word, size_t len);
 const char *nearest_command(const char *word);
 

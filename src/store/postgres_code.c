@@ -63,6 +63,7 @@ static const struct {
     {"permission denied for database", TENURE_DENIED},
     {"certificate", TENURE_DENIED},
     {"session is read-only", TENURE_READ_ONLY},
+    {"invalid port number", TENURE_INVALID},
 };
 
 void postgres_connect_error(const PGconn *conn, tenure_error *err)

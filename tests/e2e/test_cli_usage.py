@@ -21,6 +21,9 @@ COMMANDS = ["lock", "lead", "check", "status", "watch", "history", "evict", "tra
 BAD = [
     ([], "a command is missing"),
     (["lokc", "a"], "lokc: unknown command; did you mean lock?"),
+    (["elect", "a"], "elect: unknown command; did you mean lead?"),
+    (["release", "a"], "release: unknown command; did you mean lease drop?"),
+    (["version"], "version: unknown command; did you mean --version?"),
     (["--store", "x", "status"], "--store: options come after the command"),
     (["lease"], "one of: take renew drop"),
     (["lease", "tke", "a"], "lease tke: unknown; one of: take renew drop"),
@@ -106,6 +109,7 @@ BAD = [
     (["lock", "--store", "sqllite:x.db", "a"], "sqllite"),
     (["lock", "--store", "x.db", "a"], "x.db"),
     (["lock", "--store", "./x.db", "a"], "did you mean sqlite:./x.db?"),
+    (["lead", "--store", "postgres://127.0.0.1:99999/x", "a"], "invalid port number"),
     (["lock", "--store", "etcd://", "a"], '"etcd://": a host is missing'),
     (["status", "a", "b"], "b: one operand too many"),
     (["status", "a//"], "a segment is empty"),
