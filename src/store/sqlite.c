@@ -38,7 +38,8 @@ static int resolve_new(const char *path, char *ret, tenure_error *err)
     char real[PATH_MAX];
     if (!realpath(which, real))
         return errno == ENOENT
-                   ? fail(err, TENURE_UNREACHABLE, "the directory %s does not exist", which)
+                   ? fail(err, TENURE_UNREACHABLE, "the directory %s does not exist%s", which,
+                          which[0] == '~' ? ": the shell left the ~ as it is, so write $HOME" : "")
                    : fail_errno(err, errno, "%s", which);
     int n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
     if (n < 0 || n >= PATH_MAX - SUFFIX_BYTES)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, DENIED, INTERNAL, USAGE
+from conftest import BINARY, DENIED, INTERNAL, UNREACHABLE, USAGE
 
 MAN = BINARY.parent
 COMMANDS = ["lock", "lead", "check", "status", "watch", "history", "evict", "transfer", "resign",
@@ -180,6 +180,14 @@ def test_a_store_that_another_version_wrote_is_refused_untouched(cli, tmp_path, 
     assert f"version {version + off}" in done.err and f"version {version}" in done.err
     assert f"{who} tenure made" in done.err and "name another store" in done.err
     assert path.read_bytes() == before and not (tmp_path / "ran").exists()
+
+
+def test_a_tilde_that_the_shell_left_alone_is_told(cli):
+    done = cli.run("status", "--store", "sqlite:~/tenure.db")
+    assert done.code == UNREACHABLE and "write $HOME" in done.err
+    done = cli.run("status", "--store", "sqlite:none/tenure.db")
+    assert done.code == UNREACHABLE and "the directory none does not exist" in done.err
+    assert "HOME" not in done.err and list(cli.directory.iterdir()) == []
 
 
 def test_a_typo_in_the_stores_variable_is_told_as_one_of_the_option(cli):
