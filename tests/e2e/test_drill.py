@@ -1,11 +1,14 @@
 """The drain story of `make drills`: each way lets through what it says; else the drill tells."""
+import contextlib
 import importlib.machinery
 import importlib.util
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -38,6 +41,27 @@ def test_an_election_alone_lets_all_through_and_permits_nothing():
     assert rows["election only"] == ["7", "6"] and rows["+ permits"] == ["0", "0"]
     assert max(map(len, done.stdout.splitlines())) <= 100
     assert left_behind() <= before
+
+
+def users_of(directory):
+    """The command lines that name it."""
+    found = []
+    for file in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [file.parent.name] if str(directory) in file.read_text() else []
+    return found
+
+
+def test_a_drill_whose_terminal_is_closed_leaves_nothing():
+    before = left_behind()
+    run = subprocess.Popen([DRILL], stdout=subprocess.DEVNULL)
+    end = time.monotonic() + LIMIT_S
+    while not (directory := left_behind() - before) or len(users_of(*directory)) < 4:
+        assert run.poll() is None and time.monotonic() < end
+        time.sleep(0.05)
+    run.send_signal(signal.SIGHUP)
+    assert run.wait(LIMIT_S) == 1
+    assert not directory & left_behind() and not users_of(*directory)
 
 
 def test_an_agent_that_does_not_ask_lets_the_late_drain_through(drill, tmp_path, monkeypatch):
