@@ -97,6 +97,15 @@ static int fail_curl(struct http_guard *g, CURLcode result, bool changes, tenure
     return fail(err, TENURE_UNREACHABLE, "cannot ask the guard at %s: %s", g->place.base, words);
 }
 
+/* Of what is shown of the body: up to what no terminal should be sent by a stranger. */
+static int sentence_length(const char *text)
+{
+    int len = 0;
+    while (text && text[len] >= ' ' && text[len] <= '~')
+        len++;
+    return len;
+}
+
 /* What an answer means. */
 static int judge_answer(struct http_guard *g, const struct answer *a, bool changes,
                         tenure_error *err)
@@ -114,8 +123,9 @@ static int judge_answer(struct http_guard *g, const struct answer *a, bool chang
     if (code == TENURE_DENIED && g->authorization[0] == '\0')
         return fail(err, code, "the guard at %s wants its secret: %s?secret=FILE", g->place.base,
                     g->place.base);
-    int len = a->text ? (int)strcspn(a->text, "\n") : 0;
-    return code < 0 ? fail(err, code, "guard at %s: %.*s", g->place.base, len, a->text) : 0;
+    return code < 0 ? fail(err, code, "guard at %s: %.*s", g->place.base, sentence_length(a->text),
+                           a->text)
+                    : 0;
 }
 
 static bool prepare(struct http_guard *g, const char *method, const char *url,

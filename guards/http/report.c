@@ -4,7 +4,9 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/name.h"
 #include "os/fail.h"
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -43,6 +45,12 @@ char *report_json(struct marks *m, struct text name, size_t *ret_found)
     return text;
 }
 
+/* What is read goes to a terminal, and who answers over plain HTTP may be anybody. */
+static bool is_word(const char *text)
+{
+    return text[0] != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyz ") == strlen(text);
+}
+
 static int read_guard(json_t *guard, target_finding_fn *fn, void *arg)
 {
     struct target_refusals refusals = {.count = 0};
@@ -54,9 +62,12 @@ static int read_guard(json_t *guard, target_finding_fn *fn, void *arg)
     if (json_unpack(guard, "{s:s, s:I, s:b, s:I, s:o}", "guard", &name, "mark", &mark, "strict",
                     &strict, "refused", &count, "last", &last) != 0)
         return -1;
+    if (name_check(text_of(name), NULL) != NAME_FINE || mark < 0 || count < 0)
+        return -1;
     if (!json_is_null(last)) {
         if (json_unpack(last, "{s:s, s:I, s:I}", "verdict", &refusals.verdict, "token", &token,
-                        "at_ms", &at_ms) != 0)
+                        "at_ms", &at_ms) != 0 ||
+            !is_word(refusals.verdict) || token < 0)
             return -1;
         refusals.count = (uint64_t)count;
         refusals.token = (uint64_t)token;

@@ -214,6 +214,28 @@ def test_what_answers_and_is_no_checker_is_told_from_one(checker):
     assert "not a checker" in command.err.text()
 
 
+@pytest.mark.parametrize("verb, head, body", [
+    ("check", "200 OK\r\nTenure-Result: OK", '[{"guard":"a\\u001b[2J","mark":1,"strict":false,'
+     '"refused":0,"last":null}]'),
+    ("check", "200 OK\r\nTenure-Result: OK", '[{"guard":"a","mark":1,"strict":false,"refused":1,'
+     '"last":{"verdict":"\\u001b[2J","token":1,"at_ms":1}}]'),
+    ("check", "200 OK\r\nTenure-Result: OK", '[{"guard":"a","mark":-1,"strict":false,"refused":0,'
+     '"last":null}]'),
+    ("announce", "409 Conflict\r\nTenure-Result: NOT_OWNED", "stale\x1b[2J"),
+])
+def test_what_a_stranger_answers_does_not_reach_the_terminal(verb, head, body):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        options = ["--name", NAME, "--token", "42"] if verb == "announce" else []
+        command = Running([str(BINARY), "guard", verb,
+                           f"http://127.0.0.1:{server.getsockname()[1]}", *options])
+        with server.accept()[0] as connection:
+            connection.recv(65536)
+            connection.sendall(f"HTTP/1.1 {head}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+                               .encode())
+            assert command.wait() == (REFUSED if verb == "announce" else DENIED)
+    assert "\x1b" not in command.err.text() and "-1" not in command.err.text()
+
+
 def test_an_announcement_without_an_answer_is_unsure(checker):
     with socket.create_server(("127.0.0.1", 0)) as server:
         command = Running([str(BINARY), "guard", "announce",
