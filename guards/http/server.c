@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
  * before it looks at any: none has so many connections.  They fit into 1024 descriptors. */
 #define THREADS 8u
 #define CONNECTIONS_MAX (THREADS * 120u)
+#define DESCRIPTORS (CONNECTIONS_MAX + 64) /* the marks, their log, what the threads wait on */
 
 /* Until the first request is whole.  libmicrohttpd does not see that a connection was closed in the
  * middle of one, so this is how long a crowd that is gone keeps others out. */
@@ -112,6 +114,23 @@ static size_t keep_escapes(void *arg, struct MHD_Connection *connection, char *t
     return strlen(text);
 }
 
+/* A thread that cannot accept for want of a descriptor tries again at once, for ever. */
+static int see_to_descriptors(tenure_error *err)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+        return fail_errno(err, errno, "the limit of open files");
+    if (l.rlim_cur >= DESCRIPTORS)
+        return 0;
+    if (l.rlim_max < DESCRIPTORS)
+        return fail(err, TENURE_NO_MEMORY,
+                    "a checker needs %u open files for its connections, and may have %llu "
+                    "(ulimit -n)", DESCRIPTORS, (unsigned long long)l.rlim_max);
+    l.rlim_cur = DESCRIPTORS;
+    return setrlimit(RLIMIT_NOFILE, &l) == 0
+               ? 0 : fail_errno(err, errno, "the limit of open files cannot be raised");
+}
+
 /* Woken by a descriptor (ITC): a thread that has all the connections that it may have does not look
  * at the socket, and would not hear that it is to end. */
 static int start_daemon(struct http_server *s, tenure_error *err)
@@ -131,6 +150,8 @@ int http_server_open(const struct http_server_options *options, struct http_serv
                      tenure_error *err)
 {
     int code = mhd_load(err);
+    if (code == 0)
+        code = see_to_descriptors(err);
     if (code < 0)
         return code;
     struct http_server *s = calloc(1, sizeof *s);

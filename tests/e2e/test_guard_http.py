@@ -15,7 +15,7 @@ import sqlite3
 import pytest
 
 from checkers import ask, checker, free_port, shown  # noqa: F401
-from conftest import BINARY, DENIED, LIMIT_S, REFUSED, UNREACHABLE, UNSURE, USAGE
+from conftest import BINARY, DENIED, INTERNAL, LIMIT_S, REFUSED, UNREACHABLE, UNSURE, USAGE
 from conftest import Running
 from ledgers import NAME, tenure
 
@@ -131,6 +131,23 @@ def test_who_only_knows_the_address_cannot_raise_a_mark_beyond_what_the_rule_adm
         assert status == 403
     assert [(guard["guard"], guard["mark"]) for guard in checker.look()] == \
         [(NAME, 0), ("strict", 0)]
+
+
+def test_too_few_open_files_are_told_and_a_soft_limit_is_raised(checker):
+    def serve(soft, hard):
+        return Running([str(BINARY), "guard", "serve", "http://127.0.0.1:0", "--marks",
+                        f"{checker.marks}.2", "--secret", str(checker.secret)],
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
+
+    refused = serve(100, 100)
+    assert refused.wait() == INTERNAL and "may have 100 (ulimit -n)" in refused.err.text()
+    raised = serve(100, 2000)
+    try:
+        raised.err.wait_for("checking requests at")
+        limits = pathlib.Path(f"/proc/{raised.pid}/limits").read_text()
+        assert int(re.search(r"Max open files +(\d+)", limits)[1]) == 1024
+    finally:
+        raised.end()
 
 
 def test_without_the_secret_the_command_is_denied_and_says_what_it_lacks(checker, tmp_path):
