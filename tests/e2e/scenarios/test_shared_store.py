@@ -60,10 +60,10 @@ class Users:
 
 
 @pytest.fixture
-def users(monkeypatch):
+def users():
     with tempfile.TemporaryDirectory() as name:
         users = Users(pathlib.Path(name))
-        monkeypatch.setattr("conftest.BINARY", users.program)
+        users.cli.program = [str(users.program)]  # one that all of them can read
         yield users
         users.cli.end()
 
@@ -166,7 +166,7 @@ def test_who_dies_while_it_makes_a_file_locks_nobody_out(users, point, points_bi
     shutil.rmtree(users.path.parent / "tenure.db-live")
     gap = point(place).arm()
     with monkeypatch.context() as patch:
-        patch.setattr("conftest.BINARY", points_binary)
+        patch.setattr(users.cli, "program", [str(points_binary)])
         root = users.cli.start("lock", "job", "--", "true", env=gap.environment)
     gap.wait_reached()
     root.send(signal.SIGKILL)
