@@ -37,30 +37,15 @@ static int make_file(const char *path, tenure_error *err)
     return e == 0 || e == EEXIST ? 0 : fail_errno(err, e, "cannot make the marks file %s", path);
 }
 
-/* Runs a statement that gives one number. */
-static int read_number(struct sqlite_guard *file, const char *sql, int64_t *ret,
-                       tenure_error *err)
-{
-    sqlite3_stmt *s;
-    int code = handle_prepare(file, sql, NULL, 0, &s, err);
-    if (code < 0)
-        return code;
-    code = handle_step(file, s, "read the marks", err);
-    if (code == 1)
-        *ret = sqlite3_column_int64(s, 0);
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
-    return code < 0 ? code : 0;
-}
-
 /* Whether it is ours (1), or is empty and may become so (0). */
 static int identify(struct sqlite_guard *file, tenure_error *err)
 {
     int64_t id = 0, version = 0, objects = 0;
-    int code = read_number(file, "PRAGMA application_id", &id, err);
-    if (code == 0)
-        code = read_number(file, "PRAGMA user_version", &version, err);
-    if (code == 0)
-        code = read_number(file, "SELECT count(*) FROM sqlite_master", &objects, err);
+    int code = handle_number(file, "PRAGMA application_id", NULL, 0, &id, err);
+    if (code >= 0)
+        code = handle_number(file, "PRAGMA user_version", NULL, 0, &version, err);
+    if (code >= 0)
+        code = handle_number(file, "SELECT count(*) FROM sqlite_master", NULL, 0, &objects, err);
     if (code < 0)
         return code;
     if (id == 0 && version == 0 && objects == 0)

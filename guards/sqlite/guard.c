@@ -159,27 +159,16 @@ static int install(struct target *t, const char *name, const char *const *tables
 
 /* ---- announcing ---------------------------------------------------------------------------- */
 
-static int read_mark(struct sqlite_guard *g, const char *name, uint64_t *ret, tenure_error *err)
-{
-    sqlite3_stmt *s;
-    int code = handle_prepare(g, "SELECT mark FROM tenure_guard WHERE name = ?", &name, 1, &s, err);
-    if (code < 0)
-        return code;
-    code = handle_step(g, s, "read the mark", err);
-    if (code == 1)
-        *ret = (uint64_t)sqlite3_column_int64(s, 0); /* the schema keeps it at 0 or above */
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
-    return code < 0 ? code : 0;
-}
-
 static int move_mark(struct sqlite_guard *g, const char *name, uint64_t token, tenure_error *err)
 {
-    uint64_t mark = 0;
+    int64_t number = 0; /* the schema keeps it at 0 or above */
     int code = schema_require(g, name, err);
     if (code == 0)
-        code = read_mark(g, name, &mark, err);
+        code = handle_number(g, "SELECT mark FROM tenure_guard WHERE name = ?", &name, 1, &number,
+                             err);
     if (code < 0)
         return code;
+    uint64_t mark = (uint64_t)number;
     switch (tenure_guard_admit(mark, token, false)) {
     case TENURE_GUARD_RAISE:
         break;

@@ -51,13 +51,22 @@ int handle_step(struct sqlite_guard *g, sqlite3_stmt *s, const char *doing, tenu
 }
 
 int handle_once(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
-                  tenure_error *err)
+                tenure_error *err)
+{
+    int64_t ignored = 0;
+    return handle_number(g, sql, text, count, &ignored, err);
+}
+
+int handle_number(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
+                  int64_t *ret, tenure_error *err)
 {
     sqlite3_stmt *s;
     int code = handle_prepare(g, sql, text, count, &s, err);
     if (code < 0)
         return code;
     code = handle_step(g, s, "read the guard", err);
+    if (code == 1)
+        *ret = sqlite3_column_int64(s, 0);
     (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code;
 }

@@ -42,7 +42,11 @@ int handle_step(struct sqlite_guard *g, sqlite3_stmt *s, const char *doing, tenu
 
 /* Runs one statement: 1 when it gave a row, 0 when it gave none, or a tenure_code. */
 int handle_once(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
-                  tenure_error *err);
+                tenure_error *err);
+
+/* The same of a statement whose row begins with a number, which *ret then is. */
+int handle_number(struct sqlite_guard *g, const char *sql, const char *const *text, int count,
+                  int64_t *ret, tenure_error *err);
 
 /* Takes the right to write, within the patience. */
 int handle_begin(struct sqlite_guard *g, tenure_error *err);

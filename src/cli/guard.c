@@ -22,26 +22,19 @@
 
 /* ---- targets ------------------------------------------------------------------------------- */
 
-static int open_sqlite(const char *target, struct target **ret, tenure_error *err)
+static int open_sqlite(const char *target, int64_t patience_ms, struct target **ret,
+                       tenure_error *err)
 {
-    return sqlite_guard_open(strchr(target, ':') + 1, GUARD_PATIENCE_MS, ret, err);
+    return sqlite_guard_open(strchr(target, ':') + 1, patience_ms, ret, err);
 }
 
 #ifdef TENURE_POSTGRES
-static int open_postgres(const char *target, struct target **ret, tenure_error *err)
-{
-    return postgres_guard_open(target, GUARD_PATIENCE_MS, ret, err);
-}
 #define POSTGRES "postgres://HOST/DATABASE"
 #else
 #define POSTGRES "(built without libpq: no postgres:)"
 #endif
 
 #ifdef TENURE_HTTP
-static int open_http(const char *target, struct target **ret, tenure_error *err)
-{
-    return http_guard_open(target, GUARD_PATIENCE_MS, ret, err);
-}
 #define HTTP "http://HOST[:PORT]?secret=FILE"
 #else
 #define HTTP "(built without libmicrohttpd or libcurl: no http:)"
@@ -49,18 +42,18 @@ static int open_http(const char *target, struct target **ret, tenure_error *err)
 
 static const struct kind {
     const char *head;
-    bool tables;    /* a guard there is for tables */
+    bool tables;    /* a guard there is for tables: told before anything is opened */
     bool pgoptions; /* its guard looks at what PGOPTIONS sets */
-    int (*open)(const char *target, struct target **ret, tenure_error *err);
+    int (*open)(const char *target, int64_t patience_ms, struct target **ret, tenure_error *err);
 } kinds[] = {
     {"sqlite:", true, false, open_sqlite},
 #ifdef TENURE_POSTGRES
-    {"postgres://", true, true, open_postgres},
-    {"postgresql://", true, true, open_postgres},
+    {"postgres://", true, true, postgres_guard_open},
+    {"postgresql://", true, true, postgres_guard_open},
 #endif
 #ifdef TENURE_HTTP
-    {"http://", false, false, open_http},
-    {"https://", false, false, open_http},
+    {"http://", false, false, http_guard_open},
+    {"https://", false, false, http_guard_open},
 #endif
 };
 
@@ -92,7 +85,7 @@ bool guard_takes_pgoptions(const char *target)
 static int open_target(const char *target, struct target **ret, tenure_error *err)
 {
     int code = guard_target_check(target, err);
-    return code < 0 ? code : kind_of(target)->open(target, ret, err);
+    return code < 0 ? code : kind_of(target)->open(target, GUARD_PATIENCE_MS, ret, err);
 }
 
 int guard_announce(const char *target, const char *name, uint64_t token, tenure_error *err)
