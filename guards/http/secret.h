@@ -16,8 +16,9 @@ struct secret {
     char bytes[SECRET_BYTES_MAX + 1];
 };
 
-/* Reads the first line of the file, which others must not be able to read, nor anybody but its
- * owner to write.  0, or TENURE_DENIED, INVALID (it is no secret), UNREACHABLE (no such file). */
+/* Reads the first line of the file, which must be ours or root's, for its owner to write and its
+ * group at most to read (os/sheet.h).  0, or TENURE_DENIED, INVALID (it is no secret), UNREACHABLE
+ * (no such file). */
 int secret_read(const char *path, struct secret *ret, tenure_error *err);
 
 /* Whether the value of an Authorization header shows it; takes as long for a near miss as for any

@@ -13,6 +13,14 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+/* What chmod(1) is to be told. */
+static const char *remedy(mode_t forbidden)
+{
+    return forbidden == SHEET_NO_WRITERS   ? "go-w"
+           : forbidden == SHEET_OF_A_GROUP ? "g-w,o="
+                                           : "go=";
+}
+
 static int check_rights(const char *path, int fd, mode_t forbidden, size_t *ret_size,
                         tenure_error *err)
 {
@@ -26,8 +34,8 @@ static int check_rights(const char *path, int fd, mode_t forbidden, size_t *ret_
                     (unsigned)st.st_uid);
     if ((st.st_mode & forbidden) != 0)
         return fail(err, TENURE_DENIED, "%s has mode %04o: others may %s it (chmod %s)", path,
-                    (unsigned)st.st_mode & 07777, forbidden & S_IRGRP ? "use" : "write",
-                    forbidden & S_IRGRP ? "go=" : "go-w");
+                    (unsigned)st.st_mode & 07777,
+                    forbidden == SHEET_NO_WRITERS ? "write" : "use", remedy(forbidden));
     if (st.st_size > SHEET_BYTES_MAX)
         return fail(err, TENURE_CORRUPT, "%s has more than %d bytes", path, SHEET_BYTES_MAX);
     *ret_size = (size_t)st.st_size;

@@ -13,8 +13,10 @@
 
 #define SHEET_BYTES_MAX (8 * 1024 * 1024)
 
-#define SHEET_NO_WRITERS (S_IWGRP | S_IWOTH)            /* forbidden: others may not write it, */
-#define SHEET_NO_READERS (S_IRWXG | S_IRWXO)            /* nor read it */
+/* What is forbidden to whom it does not belong to. */
+#define SHEET_NO_WRITERS (S_IWGRP | S_IWOTH)   /* it may be read by everybody, */
+#define SHEET_OF_A_GROUP (S_IWGRP | S_IRWXO)   /* by its group, */
+#define SHEET_NO_READERS (S_IRWXG | S_IRWXO)   /* or by nobody else */
 
 /* Reads it into memory of the caller's, with a NUL behind it.  0; TENURE_DENIED for the rights, and
  * for what is no file; or what an errno deserves (os/fail.h). */

@@ -388,7 +388,7 @@ static void a_secret_is_read_and_is_shown_whole_or_not_at_all(void)
     CHECK(secret_file("too short", 0600) && secret_read(path, &s, &err) == TENURE_INVALID);
     CHECK(secret_file("0123456789 abcdef", 0600) && secret_read(path, &s, &err) == TENURE_INVALID);
     CHECK(secret_file("", 0600) && secret_read(path, &s, &err) == TENURE_INVALID);
-    CHECK(secret_read(dir, &s, &err) == TENURE_INVALID);
+    CHECK(secret_read(dir, &s, &err) == TENURE_DENIED);
     unlink(path);
     CHECK(secret_read(path, &s, &err) == TENURE_UNREACHABLE);
 }
