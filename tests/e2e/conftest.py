@@ -46,6 +46,17 @@ def pause(seconds):
     time.sleep(seconds)
 
 
+@contextlib.contextmanager
+def mounted(path, *args):
+    """A file system for a while."""
+    pathlib.Path(path).mkdir(exist_ok=True)
+    subprocess.run(["mount", *args, str(path)], check=True)
+    try:
+        yield pathlib.Path(path)
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
 class Stream:
     """The lines of a pipe, as they come."""
 
@@ -233,6 +244,12 @@ class Cli:
         process = self.start("lock", *options, name)
         return process, int(process.out.wait_for(lambda line: line.isdigit()))
 
+    def lock_once(self, name="job"):
+        """The token of a lock that is taken and given back."""
+        done = self.run("lock", name, "--", "sh", "-c", "echo $TENURE_TOKEN")
+        assert done.code == 0, done.err
+        return int(done.out)
+
     def wait_for_waiters(self, name, count):
         return wait_until(lambda: len(self.waiting(name)) == count and self.waiting(name),
                           f"{count} waiting for {name}")
@@ -265,6 +282,20 @@ def pytest_generate_tests(metafunc):
         embedded = metafunc.definition.get_closest_marker("embedded")
         fitting = [name for name in stores if stores[name].embedded or not embedded]
         metafunc.parametrize("engine", fitting, indirect=True)
+
+
+@pytest.fixture
+def command(tmp_path):
+    """command(url) -> cli, for tests that have several stores, or one by several ways."""
+    made = []
+
+    def make(url):
+        made.append(Cli(tmp_path, url))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
 
 
 def pytest_configure(config):

@@ -1,16 +1,14 @@
 """An etcd cluster for tests, by the file that the tests of the store use, too."""
 import contextlib
-import importlib.machinery
-import importlib.util
 import pathlib
 import tempfile
 
 import pytest
 
+from programs import load_program
+
 PATH = pathlib.Path(__file__).resolve().parent.parent / "store/with_etcd"  # a program, no .py
-LOADER = importlib.machinery.SourceFileLoader("with_etcd", str(PATH))
-with_etcd = importlib.util.module_from_spec(importlib.util.spec_from_loader("with_etcd", LOADER))
-LOADER.exec_module(with_etcd)
+with_etcd = load_program(PATH)
 
 Cluster = with_etcd.Cluster
 available = with_etcd.available

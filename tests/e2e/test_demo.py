@@ -1,12 +1,11 @@
 """The demonstration of `make run` shows what it says, and would show the opposite."""
-import importlib.machinery
-import importlib.util
 import os
 import pathlib
-import shutil
 import sqlite3
 import subprocess
 import tempfile
+
+from programs import load_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples/invoices/demo"
@@ -23,9 +22,7 @@ def test_every_claim_of_the_demonstration_holds():
 
 
 def test_without_the_guard_the_demonstration_shows_the_damage(tmp_path, monkeypatch, capsys):
-    loader = importlib.machinery.SourceFileLoader("demo", str(DEMO))
-    demo = importlib.util.module_from_spec(importlib.util.spec_from_loader("demo", loader))
-    loader.exec_module(demo)
+    demo = load_program(DEMO)
     for name in [name for name in os.environ if name.startswith("TENURE_")]:
         monkeypatch.delenv(name)
     shown = demo.Demo(tmp_path)
@@ -38,4 +35,3 @@ def test_without_the_guard_the_demonstration_shows_the_damage(tmp_path, monkeypa
     finally:
         shown.crowd.end()
     assert "FAIL  the late write was refused" in capsys.readouterr().out.replace("\n", " ")
-    shutil.rmtree(ROOT / "examples/invoices/__pycache__", ignore_errors=True)

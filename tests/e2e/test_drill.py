@@ -1,16 +1,15 @@
 """The drain story of `make drills`: each way lets through what it says; else the drill tells."""
 import contextlib
-import importlib.machinery
-import importlib.util
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
 
 import pytest
+
+from programs import load_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DRILL = ROOT / "examples/drain/drill"
@@ -21,11 +20,7 @@ LIMIT_S = 120
 def drill(monkeypatch):
     for name in [name for name in os.environ if name.startswith("TENURE_")]:
         monkeypatch.delenv(name)
-    loader = importlib.machinery.SourceFileLoader("drill", str(DRILL))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("drill", loader))
-    loader.exec_module(module)
-    yield module
-    shutil.rmtree(DRILL.parent / "__pycache__", ignore_errors=True)
+    return load_program(DRILL)
 
 
 def left_behind():

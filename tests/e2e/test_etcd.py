@@ -40,13 +40,6 @@ def start(tmp_path):
         one.end() if isinstance(one, Cli) else one.stop()
 
 
-def lock_once(cli, name="job"):
-    """The token of a lock that is taken and given back."""
-    done = cli.run("lock", name, "--", "sh", "-c", "echo $TENURE_TOKEN")
-    assert done.code == 0, done.err
-    return int(done.out)
-
-
 def compact(cluster):
     """Forgets all but the latest state."""
     status = cluster.etcdctl("endpoint", "status", "-w", "fields")
@@ -68,7 +61,7 @@ def assert_still_holds(cli, process, token, after_s):
 def test_the_command_works_and_its_store_needs_no_making(start):
     _, cli = start()
     assert cli.status() == {}
-    first = lock_once(cli)
+    first = cli.lock_once()
     process, token = cli.hold("job")
     assert token > first
     refused = cli.run("lock", "-n", "job", "--", "true")
@@ -111,7 +104,7 @@ def test_a_member_that_is_silent_is_left_for_another(start):
     pause(8)
     assert process.running and end_of(process) == 0
     first.process.send_signal(signal.SIGCONT)
-    assert lock_once(cli) > token
+    assert cli.lock_once() > token
 
 
 def test_a_holder_that_cannot_reach_the_store_is_lost_before_anybody_else_holds(start):
@@ -124,7 +117,7 @@ def test_a_holder_that_cannot_reach_the_store_is_lost_before_anybody_else_holds(
     away = cli.run("lock", "--ttl", "1s", "-w", "2", "job", "--", "true")
     assert away.code in (UNREACHABLE, REFUSED), away.err
     cluster.members[0].process.send_signal(signal.SIGCONT)
-    assert lock_once(cli) > token
+    assert cli.lock_once() > token
 
 
 def test_a_restart_of_the_store_costs_nobody_its_lock(start):
@@ -161,7 +154,7 @@ def leases(cluster):
 def test_a_killed_command_or_supervisor_is_followed_long_before_its_ttl(start, members):
     """The guardian ends the session: etcd itself would wait for the whole TTL (P7)."""
     cluster, cli = start(members)
-    lock_once(cli)  # what outlives sessions is there
+    cli.lock_once()  # what outlives sessions is there
     before = leases(cluster)
     for victim in "supervisor", "command":
         holder = cli.start("lock", "--ttl", "60s", "job", "--", "sh", "-c",
@@ -193,10 +186,10 @@ def restore(cluster, snapshot, token=None):
 def test_a_store_that_went_back_is_refused_until_its_tokens_are_raised(start, tmp_path, token):
     cluster, cli = start()
     for _ in range(5):
-        lock_once(cli)
+        cli.lock_once()
     snapshot = tmp_path / "snapshot"
     cluster.etcdctl("snapshot", "save", str(snapshot))
-    highest = max(lock_once(cli) for _ in range(3))
+    highest = max(cli.lock_once() for _ in range(3))
     holder, _ = cli.hold("other", "--ttl", "4s")
     restore(cluster, snapshot, token)
     refused = cli.run("lock", "job", "--", "true")
@@ -205,7 +198,7 @@ def test_a_store_that_went_back_is_refused_until_its_tokens_are_raised(start, tm
     raised = wait_until(lambda: (r := cli.run("store", "check", "--raise-to", str(highest)))
                         .code in (0, 1) and r, "raising", limit=LIMIT_S)
     assert raised.code in (0, 1), raised.err
-    assert lock_once(cli) > highest
+    assert cli.lock_once() > highest
 
 
 def test_who_deletes_all_keys_ends_tenures_but_tokens_go_on(start):
@@ -213,7 +206,7 @@ def test_who_deletes_all_keys_ends_tenures_but_tokens_go_on(start):
     process, token = cli.hold("job", "--ttl", "3s")
     cluster.etcdctl("del", "--prefix", "test/")
     assert process.wait() == LOST
-    assert lock_once(cli) > token
+    assert cli.lock_once() > token
 
 
 def test_who_deletes_one_record_ends_its_tenure_at_once(start):
@@ -223,13 +216,13 @@ def test_who_deletes_one_record_ends_its_tenure_at_once(start):
     process, token = cli.hold("job", "--ttl", "60s")
     cluster.etcdctl("del", "test/name/job")
     assert process.wait(10) == LOST
-    assert kept.running and lock_once(cli) > token
+    assert kept.running and cli.lock_once() > token
     assert end_of(kept) == 0
 
 
 def test_a_record_that_somebody_else_wrote_is_told_and_left_alone(start):
     cluster, cli = start()
-    lock_once(cli)
+    cli.lock_once()
     cluster.etcdctl("put", "test/name/job", "hello")
     done = cli.run("lock", "-n", "job", "--", "true")
     assert done.code == DENIED and "test/name/job" in done.err
@@ -238,7 +231,7 @@ def test_a_record_that_somebody_else_wrote_is_told_and_left_alone(start):
 
 def test_a_full_store_refuses_and_says_so(start):
     cluster, cli = start(1, ["--quota-backend-bytes", str(16 << 20)])
-    token = lock_once(cli)
+    token = cli.lock_once()
     filler = "x" * 1000000
     for i in range(40):
         try:
@@ -251,7 +244,7 @@ def test_a_full_store_refuses_and_says_so(start):
     compact(cluster)
     cluster.etcdctl("defrag")
     cluster.etcdctl("alarm", "disarm")
-    assert lock_once(cli) > token
+    assert cli.lock_once() > token
 
 
 def test_doctor_says_what_is_unsafe(start):
@@ -312,20 +305,6 @@ def secure(tmp_path):
     cluster.stop()
 
 
-@pytest.fixture
-def command(tmp_path):
-    """command(url) -> cli."""
-    made = []
-
-    def make(url):
-        made.append(Cli(tmp_path, url))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.end()
-
-
 def secured(cluster, authority):
     return cluster.url("test", f"?ca={authority.path('ca.pem')}&cert={authority.path('client.pem')}"
                                f"&key={authority.path('client.key')}")
@@ -334,14 +313,14 @@ def secured(cluster, authority):
 def test_a_store_behind_tls_works_and_an_expired_certificate_is_told(secure, command):
     cluster, authority = secure
     cli = command(secured(cluster, authority))
-    token = lock_once(cli)
+    token = cli.lock_once()
     process, _ = cli.hold("other", "--ttl", "6s")
     authority.issue("client", days=-1)
     done = cli.run("lock", "-n", "job", "--", "true")
     assert done.code == DENIED and "TLS" in done.err, done.err
     assert process.running
     authority.issue("client")
-    assert lock_once(cli) > token
+    assert cli.lock_once() > token
     assert end_of(process) == 0
 
 
@@ -385,7 +364,7 @@ def test_who_is_asked_for_a_password_gives_it_from_a_file(start, command, tmp_pa
     with_users(cluster)
     options = f"?user=app&password-file={password}"
     cli = command(cluster.url("test", options))
-    token = lock_once(cli)
+    token = cli.lock_once()
     process, _ = cli.hold("other")
     stranger = command(cluster.url("test")).run("lock", "-n", "job", "--", "true")
     assert stranger.code == DENIED, stranger.err
@@ -395,7 +374,7 @@ def test_who_is_asked_for_a_password_gives_it_from_a_file(start, command, tmp_pa
     wrong = cli.run("lock", "-n", "job", "--", "true")
     assert wrong.code == DENIED and "wrong" not in wrong.err, wrong.err
     password.write_text("correct\n")
-    assert lock_once(cli) > token and end_of(process) == 0
+    assert cli.lock_once() > token and end_of(process) == 0
 
 
 def test_a_login_that_expires_is_made_anew(start, command, tmp_path):

@@ -17,29 +17,11 @@ from postgres import free_port, postgres_server, running_server
 pytestmark = pytest.mark.skipif(not postgres_server.available(), reason="needs PostgreSQL")
 
 
-@pytest.fixture
-def command(tmp_path):
-    """command(url) -> cli, with a store that is made."""
-    made = []
-
-    def make(url, init=True):
-        if init:
-            done = subprocess.run([str(BINARY), "store", "init", "--store", url],
-                                  capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
-        made.append(Cli(tmp_path, url))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.end()
-
-
-def lock_once(cli):
-    """The token of a short tenure."""
-    done = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
+def made(cli):
+    """The same, with a store in it."""
+    done = cli.run("store", "init")
     assert done.code == 0, done.err
-    return int(done.out)
+    return cli
 
 
 # ---- a standby ---------------------------------------------------------------------------------
@@ -71,9 +53,9 @@ def both(primary, standby):
 # P1, P7: whoever holds goes on across a fail-over, and tokens are ahead of all that it can lose.
 def test_a_holder_outlives_the_promotion_of_a_standby(command, pair):
     primary, standby = pair
-    cli = command(both(primary, standby))
+    cli = made(command(both(primary, standby)))
     assert "replication is asynchronous" in cli.run("doctor").out
-    before = lock_once(cli)
+    before = cli.lock_once()
     process, token = cli.hold("job", "--ttl", "20s")
     waiter = cli.start("lock", "--ttl", "20s", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
     cli.wait_for_waiters("job", 1)
@@ -92,8 +74,8 @@ def test_a_holder_outlives_the_promotion_of_a_standby(command, pair):
 # given out again.
 def test_a_grant_that_was_not_replicated_is_lost_and_its_token_stays_taken(command, pair):
     primary, standby = pair
-    cli = command(both(primary, standby))
-    lock_once(cli)
+    cli = made(command(both(primary, standby)))
+    cli.lock_once()
     wait_until(lambda: has_replayed(primary, standby), "what was committed reaches the standby")
     standby.psql("SELECT pg_wal_replay_pause()")
     standby.stop()
@@ -102,7 +84,7 @@ def test_a_grant_that_was_not_replicated_is_lost_and_its_token_stays_taken(comma
     standby.start()
     standby.promote()
     wait_until(lambda: cli.run("status").code == 0, "the standby serves")
-    assert lock_once(cli) > token + 1000
+    assert cli.lock_once() > token + 1000
     assert process.wait() != 0
 
 
@@ -138,7 +120,7 @@ def test_a_full_disk_refuses_and_says_so_and_who_holds_goes_on(command):
     with small_disk(40) as place, running_server() as server:
         server.psql(f"CREATE TABLESPACE small LOCATION '{place}'")
         server.psql("CREATE DATABASE small TABLESPACE small")
-        cli = command(server.url("small"))
+        cli = made(command(server.url("small")))
         process, token = cli.hold("held", "--ttl", "20s")
         filler = fill(place)
         done = None
@@ -149,7 +131,7 @@ def test_a_full_disk_refuses_and_says_so_and_who_holds_goes_on(command):
         assert done.code == DENIED and "space" in done.err, (done.code, done.err)
         assert process.running
         filler.unlink()
-        assert lock_once(cli) > token
+        assert cli.lock_once() > token
         process.send(signal.SIGTERM)
         process.wait()
 
@@ -178,10 +160,10 @@ def test_a_server_is_believed_by_its_certificate_only(command, secure, tmp_path)
     server, authority = secure
     url = (f"postgres://postgres@127.0.0.1:{server.port}/postgres"
            f"?sslmode=verify-full&sslrootcert={authority.path('ca.pem')}")
-    assert lock_once(command(url)) > 0
+    assert made(command(url)).lock_once() > 0
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     stranger = Authority(elsewhere)
-    cli = command(url.replace(authority.path("ca.pem"), stranger.path("ca.pem")), init=False)
+    cli = command(url.replace(authority.path("ca.pem"), stranger.path("ca.pem")))
     done = cli.run("lock", "-n", "job", "--", "true")
     assert done.code != 0 and "certificate" in done.err and done.out == "", done.err

@@ -27,7 +27,8 @@ from typing import NamedTuple
 import pytest
 
 import etcd
-from conftest import BINARY, LIMIT_S, ROOT, Cli, Running, pause, wait_until
+from conftest import BINARY, LIMIT_S, ROOT, Cli, Running, mounted, pause  # noqa: F401
+from conftest import wait_until
 from relay import Relay
 
 sys.path.insert(0, str(ROOT / "tests/store"))
@@ -442,14 +443,3 @@ def freeze_outside(cli, *pids):
     while "which is stopped" in cli.run("status").err:
         thaw(*pids)
         freeze(*pids)
-
-
-@contextlib.contextmanager
-def mounted(path, *args):
-    """A file system for a while."""
-    pathlib.Path(path).mkdir(exist_ok=True)
-    subprocess.run(["mount", *args, str(path)], check=True)
-    try:
-        yield pathlib.Path(path)
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
