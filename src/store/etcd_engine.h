@@ -124,7 +124,8 @@ struct etcd_work {
     int64_t lease;    /* OPEN; CLOSE: of our own */
     struct span ttl;  /* OPEN */
     int parts;        /* OPEN, RENEW: answers that are still to come */
-    tenure_error trouble;   /* OPEN: of one that came */
+    tenure_error trouble;   /* OPEN: of one that came, when it is final */
+    bool again;             /* OPEN: one did not come: from the beginning */
     uint64_t keepalive;     /* RENEW: the number of its message on the stream */
     uint64_t term_kept, term_seen; /* RENEW: of the two answers */
     bool kept, is_there;    /* RENEW: the lease was renewed; the key is there */

@@ -38,8 +38,9 @@ enum etcd_error_kind etcd_error(const struct etcd_store *s, const struct etcd_ca
 {
     if (end != CALL_REFUSED) {
         fail(err, TENURE_UNREACHABLE, "%s",
-             s->link.trouble.code < 0 ? s->link.trouble.text
-                                      : "the connection to etcd was lost");
+             s->link.trouble.code < 0     ? s->link.trouble.text
+             : s->link.state == LINK_UP ? "etcd broke off a request"
+                                          : "the connection to etcd was lost");
         return end == CALL_UNSENT ? ETCD_ERROR_AGAIN : ETCD_ERROR_UNSURE;
     }
     const char *text = c->text[0] ? c->text : "no reason given";

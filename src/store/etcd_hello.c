@@ -101,9 +101,14 @@ static void give_up(struct etcd_store *s, const struct etcd_call *c, enum etcd_c
     etcd_link_drop(s, err.code, err.text);
 }
 
-static void out_of_memory(struct etcd_store *s)
+/* The next question of the greeting was not asked: the server has said goodbye since the last one,
+ * or there is no memory. */
+static void not_asked(struct etcd_store *s)
 {
-    etcd_link_drop(s, TENURE_NO_MEMORY, "out of memory");
+    if (s->link.leaves)
+        etcd_link_drop(s, TENURE_UNREACHABLE, "etcd said goodbye before it had greeted us");
+    else
+        etcd_link_drop(s, TENURE_NO_MEMORY, "out of memory");
 }
 
 static void sealed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
@@ -131,7 +136,7 @@ static void write_seal(struct etcd_store *s, int64_t version)
     etcd_txn_put(t, key, value, sizeof value, 0);
     if (s->arena.failed || !etcd_call_start(s, ETCD_KV_TXN, &t->m.base,
                                             &etcd__txn_response__descriptor, sealed, NULL))
-        out_of_memory(s);
+        not_asked(s);
 }
 
 static void clock_granted(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
@@ -160,7 +165,7 @@ static void make_seal(struct etcd_store *s)
     m.ttl = CLOCK_TTL_S;
     if (!etcd_call_start(s, ETCD_LEASE_GRANT, &m.base, &etcd__lease_grant_response__descriptor,
                          clock_granted, NULL))
-        out_of_memory(s);
+        not_asked(s);
 }
 
 /* Who raises waits until nobody believes in what the store has forgotten. */
@@ -195,7 +200,7 @@ static void ask_sessions(struct etcd_store *s)
     if (s->arena.failed || !etcd_call_start(s, ETCD_KV_RANGE, &m.base,
                                             &etcd__range_response__descriptor, sessions_counted,
                                             NULL))
-        out_of_memory(s);
+        not_asked(s);
 }
 
 /* The same seal again, after the clock was read: now that reading is confirmed. */
@@ -266,7 +271,7 @@ static void status_answered(struct etcd_store *s, struct etcd_call *c, enum etcd
     } else {
         ask_clock(s, clock_read);
         if (!s->clock_asked)
-            out_of_memory(s);
+            not_asked(s);
     }
 }
 
@@ -276,7 +281,7 @@ static void ask_status(struct etcd_store *s)
     etcd__status_request__init(&m);
     if (!etcd_call_start(s, ETCD_STATUS, &m.base, &etcd__status_response__descriptor,
                          status_answered, NULL))
-        out_of_memory(s);
+        not_asked(s);
 }
 
 /* What is under the seal's key; false when the connection was dropped for it. */
@@ -342,7 +347,7 @@ static void ask_seal(struct etcd_store *s, etcd_done_fn *done)
     m.key = etcd_key_of(&s->arena, s->prefix, "seal", NULL);
     if (s->arena.failed ||
         !etcd_call_start(s, ETCD_KV_RANGE, &m.base, &etcd__range_response__descriptor, done, NULL))
-        out_of_memory(s);
+        not_asked(s);
 }
 
 static void authenticated(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
@@ -357,7 +362,7 @@ static void authenticated(struct etcd_store *s, struct etcd_call *c, enum etcd_c
     if (s->token)
         ask_seal(s, seal_answered);
     else
-        out_of_memory(s);
+        not_asked(s);
 }
 
 /* What is in the file, up to the end of its first line; false, and *err is filled. */
@@ -390,7 +395,7 @@ static void authenticate(struct etcd_store *s)
                                 &etcd__authenticate_response__descriptor, authenticated, NULL);
     explicit_bzero(password, sizeof password);
     if (!sent)
-        out_of_memory(s);
+        not_asked(s);
 }
 
 void etcd_hello(struct etcd_store *s)

@@ -319,6 +319,8 @@ void etcd_link_flush(struct etcd_store *s)
         return;
     }
     bool more = !write_out(s) || n > 0;
+    if (l->state == LINK_UP && !l->leaves && !more && !ng.nghttp2_session_want_read(l->http))
+        drop(s, "it broke the rules of HTTP/2"); /* and nghttp2 has told it so */
     if (l->state == LINK_UP)
         watch_socket(s, more ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
@@ -379,9 +381,10 @@ static void check_silence(struct etcd_store *s)
     } else if (l->calls && instant_reached(now, instant_add(l->heard, SPAN(2 * PING_MS)))) {
         drop(s, "it does not answer any more");
     } else if (l->leaves && !c) {
-        l->failures = 0;
+        bool was_of_use = s->greeted; /* one that only says goodbye is not asked again at once */
         drop(s, "it said goodbye");
-        l->retry = now;
+        if (was_of_use)
+            l->retry = now;
     } else if (l->calls && instant_reached(now, instant_add(l->heard, SPAN(PING_MS))) &&
                instant_reached(now, instant_add(l->pinged, SPAN(PING_MS)))) {
         l->pinged = now;

@@ -186,7 +186,7 @@ static void open_finish(struct etcd_store *s, struct etcd_work *w)
     struct etcd_session session = {w->lease, w->ttl};
     if (--w->parts > 0)
         return;
-    if (w->trouble.code == 0 && w->op) {
+    if (!w->again && w->trouble.code == 0 && w->op) {
         etcd_arena_clear(&s->arena);
         struct etcd_txn *t = etcd_txn_sealed(s);
         etcd_session_encode(&session, value);
@@ -196,14 +196,31 @@ static void open_finish(struct etcd_store *s, struct etcd_work *w)
         if (!s->arena.failed && etcd_call_start(s, ETCD_KV_TXN, &t->m.base,
                                                 &etcd__txn_response__descriptor, opened, w))
             return;
-        fail(&w->trouble, TENURE_UNREACHABLE, "the connection to etcd was lost");
+        w->again = true;
     }
     etcd_lease_revoke(s, w->lease);
+    w->lease = 0;
     etcd_work_land(s, w);
-    if (w->trouble.code == 0)
-        etcd_work_free(w);
-    else
+    if (w->trouble.code != 0)
         etcd_work_fail(w, &w->trouble);
+    else if (w->op)
+        etcd_work_queue(s, w);
+    else
+        etcd_work_free(w);
+}
+
+/* One of the two was not answered.  Nothing hangs on either: a lease without a session runs out. */
+static void open_missed(struct etcd_store *s, struct etcd_work *w, const struct etcd_call *c,
+                        enum etcd_call_end end)
+{
+    tenure_error err;
+    if (etcd_error(s, c, end, &err) == ETCD_ERROR_REFUSED) {
+        w->trouble = err;
+        return;
+    }
+    w->again = true;
+    if (s->link.state == LINK_UP && !s->link.leaves)
+        etcd_link_drop(s, err.code, err.text);
 }
 
 static void granted(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
@@ -212,7 +229,7 @@ static void granted(struct etcd_store *s, struct etcd_call *c, enum etcd_call_en
     const Etcd__LeaseGrantResponse *r = (const void *)answer;
     struct etcd_work *w = c->arg;
     if (end != CALL_ANSWERED)
-        etcd_error(s, c, end, &w->trouble);
+        open_missed(s, w, c, end);
     else if (r->ttl * 1000 < w->ttl.ms)
         fail(&w->trouble, TENURE_FOREIGN, "etcd grants a lease of %lld s only",
              (long long)r->ttl);
@@ -227,7 +244,7 @@ static void drawn(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end 
     const Etcd__TxnResponse *r = (const void *)answer;
     struct etcd_work *w = c->arg;
     if (end != CALL_ANSWERED)
-        etcd_error(s, c, end, &w->trouble);
+        open_missed(s, w, c, end);
     else if (!etcd_answer_note(s, c, r->header) || !r->succeeded)
         fail(&w->trouble, TENURE_UNREACHABLE, "the store was put in place anew");
     else
@@ -247,6 +264,7 @@ static void open_start(struct etcd_store *s, struct etcd_work *w)
                                             &etcd__lease_grant_response__descriptor, granted, w))
         return;
     w->parts = 2;
+    w->again = false;
     etcd_work_fly(s, w);
     if (!etcd_call_start(s, ETCD_KV_TXN, &t->m.base, &etcd__txn_response__descriptor, drawn, w)) {
         fail(&w->trouble, TENURE_NO_MEMORY, "out of memory");

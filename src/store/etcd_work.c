@@ -102,9 +102,11 @@ void etcd_work_missed(struct etcd_store *s, struct etcd_work *w, const struct et
     tenure_error err;
     enum etcd_error_kind kind = etcd_error(s, c, end, &err);
     etcd_work_land(s, w);
-    if (kind == ETCD_ERROR_UNSURE && writes && w->kind == WORK_UPDATE)
+    /* A session that nobody knows of runs out by itself, and one can be closed twice. */
+    bool unsure = kind == ETCD_ERROR_UNSURE && writes && w->kind == WORK_UPDATE;
+    if (unsure)
         fence_raise(&s->fences, w->key, w->count);
-    if (kind == ETCD_ERROR_UNSURE && writes && w->op && w->kind != WORK_CLOSE) {
+    if (unsure && w->op) {
         store_op_fail(w->op, TENURE_UNSURE, "it may have happened: %.200s", err.text);
         etcd_work_free(w);
     } else if (kind == ETCD_ERROR_REFUSED || !may_wait(w)) {
@@ -112,7 +114,7 @@ void etcd_work_missed(struct etcd_store *s, struct etcd_work *w, const struct et
     } else {
         etcd_work_queue(s, w);
     }
-    if (end == CALL_REFUSED && kind != ETCD_ERROR_REFUSED && s->link.state == LINK_UP)
+    if (kind != ETCD_ERROR_REFUSED && s->link.state == LINK_UP && !s->link.leaves)
         etcd_link_drop(s, err.code, err.text); /* another member may be better off */
 }
 
@@ -143,7 +145,7 @@ void etcd_works_start(struct etcd_store *s)
     bool wanted = s->queue || s->own.id != 0 || s->watches > 0 || s->all;
     if (wanted)
         etcd_link_start(s);
-    if (!s->greeted)
+    if (!s->greeted || s->link.leaves) /* who leaves takes nothing new: the next one does */
         return;
     for (struct etcd_work *w = s->queue, *next; w && s->greeted; w = next) {
         next = w->next;

@@ -47,6 +47,8 @@ class Relay:
             client.close()
             return
         for one, other in ((client, server), (server, client)):
+            if one.family != socket.AF_UNIX:
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._peers[one] = other
             self._selector.register(one, selectors.EVENT_READ)
 
@@ -67,13 +69,16 @@ class Relay:
                     self._selector.unregister(one)
                 return
             if data:
-                self._peers[one].sendall(data)
+                self._carry(one, data)
                 return
         except OSError:
             if one in self._silent:
                 self._selector.unregister(one)
                 return
         self._drop(one)
+
+    def _carry(self, one, data):
+        self._peers[one].sendall(data)
 
     def _serve(self):
         while not self._ended:
