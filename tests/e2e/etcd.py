@@ -15,13 +15,14 @@ available = with_etcd.available
 
 
 @contextlib.contextmanager
-def running_cluster(members=1, settings=(), **more):
-    """A cluster, gone with its data at the end."""
+def running_cluster(members=1, settings=(), before=lambda cluster: None, **more):
+    """A cluster, gone with its data at the end.  What is to be done `before` it starts."""
     if not available():
         pytest.skip("etcd is not installed")
     with tempfile.TemporaryDirectory(prefix="tenure-etcd-") as directory:
         cluster = Cluster(directory, members, settings, **more)
         try:
+            before(cluster)
             cluster.start()
             yield cluster
         finally:
