@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from authority import Authority
-from conftest import BINARY, DENIED, Cli, wait_until
+from conftest import BINARY, DENIED, LOST, Cli, wait_until
 from postgres import free_port, postgres_server, running_server
 
 pytestmark = pytest.mark.skipif(not postgres_server.available(), reason="needs PostgreSQL")
@@ -86,6 +86,44 @@ def test_a_grant_that_was_not_replicated_is_lost_and_its_token_stays_taken(comma
     wait_until(lambda: cli.run("status").code == 0, "the standby serves")
     assert cli.lock_once() > token + 1000
     assert process.wait() != 0
+
+
+# ---- a backup -----------------------------------------------------------------------------------
+
+
+# P1: it is the same server with the same history, so only who remembers more can tell.
+def test_files_put_back_are_refused_by_who_ran_before_and_by_nobody_else(command, tmp_path):
+    with running_server() as server:
+        cli = made(command(server.url("postgres")))
+        before = cli.lock_once()
+        server.save(tmp_path / "saved")
+        holder, token = cli.hold("held", "--ttl", "6s")
+        highest = max(cli.lock_once() for _ in range(3))
+        watcher = cli.start("watch")
+        watcher.out.wait_for("held")
+        server.put_back(tmp_path / "saved")
+        assert watcher.wait() == DENIED and "went back in time" in watcher.err.text()
+        assert holder.wait() == LOST
+        assert before < cli.lock_once() <= highest  # as docs/stores.md says
+        raised = cli.run("store", "check", "--raise-to", str(highest))
+        assert "tokens go on above" in raised.err, raised.err
+        assert cli.lock_once() > highest >= token
+
+
+def test_after_a_recovery_tokens_are_ahead_of_all_that_was_lost(command):
+    with running_server("wal_level=replica") as server, \
+            tempfile.TemporaryDirectory(prefix="tenure-pg-") as directory:
+        cli = made(command(server.url("postgres")))
+        cli.lock_once()
+        os.chmod(directory, 0o755)
+        recovered = postgres_server.Recovered(f"{directory}/server", server)
+        highest = max(cli.lock_once() for _ in range(3))
+        server.stop(signal.SIGQUIT)
+        recovered.start()
+        try:
+            assert command(recovered.url("postgres")).lock_once() > highest + 2 ** 31
+        finally:
+            recovered.stop(signal.SIGQUIT)
 
 
 # ---- a full disk -------------------------------------------------------------------------------

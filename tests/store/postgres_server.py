@@ -93,6 +93,19 @@ class Server:
             self.process.wait(LIMIT_S)
         self.process = None
 
+    def save(self, to):
+        """Stops it for a copy of all its files."""
+        self.stop()
+        subprocess.run(["cp", "-a", str(self.data), str(to)], check=True)
+        self.start()
+
+    def put_back(self, saved):
+        """It crashes, and goes on with that copy."""
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self.data)
+        subprocess.run(["cp", "-a", str(saved), str(self.data)], check=True)
+        self.start()
+
     def _children(self, of_clients=False):
         """Its processes; or those that serve clients on this machine."""
         found = []
@@ -146,6 +159,20 @@ class Standby(Server):
 
     def promote(self):
         self.psql("SELECT pg_promote()")
+
+
+class Recovered(Server):
+    """What an operator makes of a base backup of another server: a recovery that ends where the
+    backup does."""
+
+    def __init__(self, directory, other):
+        self.other = other
+        super().__init__(directory, [*other.settings, "restore_command=false"])
+
+    def _make(self):
+        self._run("pg_basebackup", "-U", "postgres", "-h", str(self.other.directory), "-p",
+                  str(self.other.port), "-D", str(self.data), "-c", "fast", "-X", "stream")
+        (self.data / "recovery.signal").touch()
 
 
 class Pooler:
