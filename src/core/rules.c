@@ -34,7 +34,7 @@ static void effects_clear(struct effects *fx)
 {
     fx->changed = false;
     fx->ring_count = 0;
-    fx->notice = 0;
+    fx->next = fx->notice = 0;
 }
 
 static void touch(struct claim *c, const struct facts *f, struct effects *fx)
@@ -367,6 +367,8 @@ enum verdict rules_ask(struct claim *c, struct facts *f, const struct ask *ask,
     uint32_t behind = (uint32_t)(mine - c->ticket) + 1;
     if (!ticket_holds(mine) && behind < c->ticket_count)
         ring(fx, c->ticket[behind].id.session); /* somebody new is in front of it */
+    if (!ticket_holds(mine) && claim_holders(c) == 1)
+        fx->next = c->ticket[0].id.session;
     assert(claim_check(c));
     return report(c, mine, f, ret);
 }

@@ -60,6 +60,10 @@ struct effects {
     uint32_t ring_count;
     uint64_t ring[CLAIM_TICKETS_MAX];
 
+    /* The session that is most likely the next to change this record, 0 for none: its holder, when
+     * somebody has queued.  It need not look; an engine may let it know what there is to change. */
+    uint64_t next;
+
     /* The session that must have looked before its next renewal counts, 0 for none: it was told
      * to stop.  (One rule tells at most one.) */
     uint64_t notice;

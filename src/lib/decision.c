@@ -79,6 +79,8 @@ int decision_apply(void *arg, struct store_view *view)
     d->standing = (struct standing){.until = INSTANT_NEVER, .look_at = INSTANT_NEVER};
     enum verdict verdict = decide(d, c, view);
 
+    view->granted = d->rule == DECIDE_LOOK && d->token == 0 && verdict == VERDICT_HELD;
+
     bool exists = view->in[0].len > 0;
     if (exists && is_forgettable(c, view->facts.now)) {
         view->out[0].what = STORE_DELETE;

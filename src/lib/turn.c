@@ -94,6 +94,7 @@ void handle_wait(tenure *t, struct instant until)
         wait_for_other(t, until);
         return;
     }
+    handle_arm(t, t->store->ops->due(t->store)); /* for what was asked since the last turn */
     t->turning = true;
     pthread_mutex_unlock(&t->mutex);
     bool readable = waiter_wait(&t->waiter, until);

@@ -42,7 +42,7 @@ static struct instant etcd_due(struct store *store)
         due = instant_min(due, etcd_link_due(s));
     for (const struct etcd_work *w = s->queue; w; w = w->next)
         due = instant_min(due, w->give_up);
-    return due;
+    return instant_min(due, s->held_back);
 }
 
 bool etcd_turn_until(struct etcd_store *s, bool (*done)(const struct etcd_store *s),
@@ -208,6 +208,7 @@ static struct etcd_store *allocate(struct span patience)
         return NULL;
     s->store.ops = &etcd_ops;
     s->queue_end = &s->queue;
+    s->held_back = INSTANT_NEVER;
     s->link.fd = -1;
     s->patience = SPAN(patience.ms > 0 ? patience.ms : TIMING_TTL_DEFAULT_MS / 6);
     s->epoll = epoll_create1(EPOLL_CLOEXEC);

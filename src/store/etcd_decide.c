@@ -78,8 +78,8 @@ static void forget_outcome(struct etcd_work *w)
         w->out[i] = (struct store_write){STORE_KEEP};
     }
     w->relies = w->rings = 0;
-    w->notice = 0;
-    w->writes = w->census = false;
+    w->next_writer = w->notice = 0;
+    w->writes = w->census = w->granted = false;
     w->bytes = 0;
 }
 
@@ -117,6 +117,7 @@ static int keep_outcome(struct etcd_store *s, struct etcd_work *w, const struct 
         w->writes = w->writes || w->out[i].what != STORE_KEEP;
     }
     w->notice = view->fx->notice;
+    w->next_writer = view->fx->next;
     for (uint32_t i = 0; i < view->fx->ring_count; i++) {
         void *at = w->ring;
         if (!room_for_one_more(&at, w->rings, &w->rings_cap, sizeof *w->ring))
@@ -179,7 +180,7 @@ bool etcd_decide(struct etcd_store *s, struct etcd_work *w, bool *ret_confirmed)
     forget_outcome(w);
     s->fx.changed = false;
     s->fx.ring_count = 0;
-    s->fx.notice = 0;
+    s->fx.next = s->fx.notice = 0;
     /* A commit gets a higher revision than any that we have seen, and grants less than 1024 times;
      * so no token is above its commit's own floor, and the next decision begins there (P1). */
     view.facts.token_floor = etcd_floor_at(s, s->revision);
@@ -204,6 +205,7 @@ bool etcd_decide(struct etcd_store *s, struct etcd_work *w, bool *ret_confirmed)
     }
     if (w->verdict < 0)
         w->writes = false;
+    w->granted = view.granted;
     choose_relied(s, w);
     *ret_confirmed = !w->writes && ((fresh && oracle.all_fresh) ||
                                     w->verdict == TENURE_NO_MEMORY);

@@ -8,7 +8,8 @@
  *                        To put it again (its value stays) is to tell it to stop
  *     session/ID/left    there until the session is closed: so one that expired is told from one
  *                        that was closed
- *     bell/ID            put with hashes of names, to ring at the session; attached, too
+ *     bell/ID            put to ring at the session, with hashes of names, or with one name and
+ *                        what its record is since the same commit; attached, too
  *     gone/NN            put with each deletion of a record: who makes one demands that nothing was
  *                        deleted there since it looked
  *     serial             put to draw the id of a session
@@ -18,9 +19,9 @@
  * is decided on what we remember, sent with all that it relied on as comparisons, and decided again
  * on what the answer says when one of them failed.
  *
- * What must never happen: a verdict from memory alone; a grant to a session that is not compared
- * with in the same Txn; a renewal that counts although a quorum may have had another leader
- * (etcd_session.c). */
+ * What must never happen: a verdict from memory alone (but for a grant that was heard of, GRANTS in
+ * store/store.h); a grant to a session that is not compared with in the same Txn; a renewal that
+ * counts although a quorum may have had another leader (etcd_session.c). */
 #ifndef STORE_ETCD_ENGINE_H
 #define STORE_ETCD_ENGINE_H
 
@@ -43,6 +44,8 @@
 #define ETCD_TOKENS_SHIFT 10     /* 1024 tickets of one record can be granted in one commit */
 #define ETCD_RELY_MAX 90         /* sessions that one commit compares with, */
 #define ETCD_GRANTS_MAX 80       /* and grants to: with who decides and who is rung besides */
+#define ETCD_RINGS_MAX 90        /* bells that one commit rings */
+#define ETCD_BATCH_MAX 64        /* decisions that ride together */
 #define ETCD_BATCH_BYTES 1000000 /* etcd takes requests of 1.5 MiB */
 #define ETCD_PAGE 32             /* records in one answer to a reader */
 #define ETCD_GONE_BUCKETS 256
@@ -142,6 +145,7 @@ struct etcd_work {
     int verdict;
     bool writes;
     bool census; /* it asked about more sessions than it can compare with, and some are unknown */
+    bool granted; /* GRANTS in store/store.h */
     struct store_write out[STORE_KEYS_MAX]; /* bytes owned, with the stamp in front */
     int64_t version[STORE_KEYS_MAX];        /* that it was decided on */
     struct etcd_stamp stamp[STORE_KEYS_MAX];
@@ -149,8 +153,14 @@ struct etcd_work {
     size_t relies, relies_cap;
     uint64_t *ring;
     size_t rings, rings_cap;
-    uint64_t notice;
+    uint64_t notice, next_writer;
     size_t bytes; /* of the request, about */
+};
+
+/* Works that ride in one Txn. */
+struct etcd_batch {
+    size_t count, rings, width, bytes;
+    struct etcd_work *work[ETCD_BATCH_MAX];
 };
 
 /* ---- what we remember (etcd_memory.c) -------------------------------------------------------- */
@@ -162,6 +172,9 @@ struct etcd_record {
     struct etcd_stamp stamp;
     struct instant seen; /* when we first saw this version */
     bool foreign;        /* there is something that we did not write */
+    int64_t rung;        /* the version that a bell told of, 0: none; */
+    struct instant heard; /* and when */
+    bool hot;            /* others write it when we do: etcd_update.c */
 };
 
 enum etcd_session_state { SESSION_ALIVE, SESSION_EXPIRED, SESSION_GONE };
@@ -227,6 +240,8 @@ struct etcd_store {
 
     struct etcd_work *queue, **queue_end; /* to be sent */
     struct etcd_work *flight;             /* on their way, in no order */
+    struct instant held_back;             /* until then somebody else may write first */
+    struct span commit;                   /* about how long one of ours takes */
     struct etcd_call *writing;            /* the batch that is being written */
     uint64_t answer;                      /* the number of the last answer */
     uint64_t census;                      /* of the last one that told of all sessions */
@@ -247,6 +262,7 @@ struct etcd_store {
     uint64_t vigil, vigils; /* store_vigil(), and how many there were */
     int64_t bell_watch;
     uint64_t bell_session; /* whose bell that is */
+    int64_t grants_since;  /* a grant that stood at this revision or later needs no look */
     struct hint_queue hints;
     struct etcd_watch *watch;
     size_t watches, watches_cap;
@@ -381,6 +397,20 @@ struct etcd_oracle {
 };
 enum liveness etcd_liveness(void *oracle, uint64_t session, struct instant *ret_until);
 
+/* ---- etcd_bell.c ----------------------------------------------------------------------------- */
+
+bool etcd_rings_at(const struct etcd_work *w, uint64_t session);
+
+/* Adds what work n of the batch rings: to its own Txn, or to the one around all of them. */
+void etcd_bells_add(struct etcd_store *s, struct etcd_txn *outer, struct etcd_txn *sub,
+                    const struct etcd_batch *b, size_t n);
+
+/* How long the request gets by them, about. */
+size_t etcd_bells_bytes(const struct etcd_work *w);
+
+/* The bells that did not fit into the commit, when many were granted at once. */
+void etcd_bells_ring_rest(struct etcd_store *s, struct etcd_work *w);
+
 /* ---- etcd_update.c --------------------------------------------------------------------------- */
 
 void etcd_update(struct store *store, struct store_update *op);
@@ -425,6 +455,9 @@ int etcd_watch_all(struct store *store, bool on, tenure_error *err);
 bool etcd_next_hint(struct store *store, struct store_hint *ret);
 uint64_t etcd_vigil(struct store *store);
 void etcd_ears_step(struct etcd_store *s); /* asks for what is to be heard */
+
+/* From here on a grant needs no look only when it stood at this revision or later. */
+void etcd_grants_since(struct etcd_store *s, int64_t revision);
 void etcd_ears_lost(struct etcd_store *s);
 void etcd_hint_ended(struct etcd_store *s, uint64_t session);
 struct instant etcd_hint_due(const struct etcd_store *s);

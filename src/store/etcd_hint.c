@@ -11,6 +11,8 @@
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+#define WATCHERS_IDLE_MAX 32
+
 enum events { ALL_EVENTS, PUTS_ONLY, ENDS_ONLY };
 
 /* Begins a watch; returns its number, or 0. */
@@ -92,11 +94,15 @@ static void unwatch(struct etcd_store *s, uint64_t key_hash)
     s->watches = kept;
 }
 
+/* Who waits for a name again and again waits for the same few sessions: a watch that nobody needs
+ * now is silent, and costs less than a new one.  One that may have begun too late is of no use. */
 static void drop_idle_watchers(struct etcd_store *s)
 {
+    size_t idle = 0;
     for (size_t i = s->watchers; i > 0; i--) {
-        if (!is_watched(s, s->watcher[i - 1].session, false))
-            watcher_remove(s, &s->watcher[i - 1]);
+        struct etcd_watcher *w = &s->watcher[i - 1];
+        if (!is_watched(s, w->session, false) && (w->unsure || ++idle > WATCHERS_IDLE_MAX))
+            watcher_remove(s, w);
     }
 }
 
@@ -156,6 +162,12 @@ uint64_t etcd_vigil(struct store *store)
     return etcd_of(store)->vigil;
 }
 
+void etcd_grants_since(struct etcd_store *s, int64_t revision)
+{
+    if (revision > s->grants_since)
+        s->grants_since = revision;
+}
+
 struct instant etcd_hint_due(const struct etcd_store *s)
 {
     return s->hints.all || s->hints.count > 0 ? INSTANT(0) : INSTANT_NEVER;
@@ -172,8 +184,36 @@ void etcd_hint_ended(struct etcd_store *s, uint64_t session)
 
 /* ---- hearing --------------------------------------------------------------------------------- */
 
+/* What a record is as of `revision`; it goes through the memory like an answer. */
+static void take_state(struct etcd_store *s, const char *name, int64_t revision,
+                       const struct etcd_news *news)
+{
+    s->answer++;
+    if (revision > s->revision)
+        s->revision = revision;
+    etcd_record_note(s, name, news ? revision : 0, revision, news ? news->record : NULL,
+                     news ? news->len : 0);
+    if (!news || !news->quiet)
+        hint_queue_add(&s->hints, store_key_hash(name));
+    struct etcd_record *r = etcd_record_known(s, name);
+    if (r && news && !news->quiet) {
+        r->rung = revision;
+        r->heard = clock_now();
+    }
+}
+
+/* The commit that rings puts the record, too: both have its revision. */
 static void hear_bell(struct etcd_store *s, const Etcd__KeyValue *kv)
 {
+    struct etcd_news news;
+    char name[ETCD_NEWS_NAME_MAX + 1];
+    bool is_news = etcd_news_decode(kv->value.data, kv->value.len, &news);
+    if (is_news) {
+        memcpy(name, news.name.at, news.name.len);
+        name[news.name.len] = '\0';
+        take_state(s, name, kv->mod_revision, &news);
+        return;
+    }
     if (kv->value.len == 0 || kv->value.len % 8 != 0)
         s->hints.all = true;
     for (size_t i = 0; i + 8 <= kv->value.len; i += 8)
@@ -190,7 +230,9 @@ static void hear_change(struct etcd_store *s, const Etcd__KeyValue *kv, bool by_
     memcpy(name, kv->key.data + front, kv->key.len - front);
     name[kv->key.len - front] = '\0';
     const struct etcd_record *r = by_others ? etcd_record_known(s, name) : NULL;
-    if (!r || r->version != 0)
+    if (r && r->version != 0 && r->as_of < kv->mod_revision)
+        take_state(s, name, kv->mod_revision, NULL);
+    else if (!r || r->version != 0)
         hint_queue_add(&s->hints, store_key_hash(name));
 }
 
@@ -211,8 +253,10 @@ static void hear_about(struct etcd_store *s, const Etcd__WatchResponse *r)
         is_watched(s, w->session, true); /* they look */
     if (!w && (r->watch_id == s->bell_watch || r->watch_id == s->all_watch))
         s->hints.all = true; /* what was rung before we listened */
-    if (r->watch_id == s->names_watch)
+    if (r->watch_id == s->names_watch) {
         s->vigil = r->canceled ? 0 : ++s->vigils;
+        etcd_grants_since(s, r->header ? r->header->revision : INT64_MAX);
+    }
     if (!r->canceled)
         return;
     if (r->watch_id == s->names_watch)

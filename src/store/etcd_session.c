@@ -169,6 +169,7 @@ static void opened(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end
     }
     int64_t revision = r->header->revision;
     etcd_session_note(s, w->session, SESSION_ALIVE, &w->ttl, revision);
+    etcd_grants_since(s, revision);
     if (!w->op) { /* nobody wants it any more */
         close_session(s, w->session, w->lease, NULL);
         etcd_work_free(w);
@@ -320,6 +321,7 @@ static void seen(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end e
     w->is_there = r->n_kvs == 1;
     w->told = w->is_there ? r->kvs[0]->version : 0;
     w->term_seen = r->header->raft_term;
+    etcd_grants_since(s, r->header->revision);
     if (w->is_there)
         etcd_session_note(s, w->session, SESSION_ALIVE, NULL, r->header->revision);
     if (--w->parts == 0 || !w->is_there)

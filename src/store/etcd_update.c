@@ -10,13 +10,8 @@
 
 #include "store/etcd_engine.h"
 
-#define BATCH_MAX 64
-#define RINGS_MAX 90
-
-struct batch {
-    size_t count, rings, width, bytes;
-    struct etcd_work *work[BATCH_MAX];
-};
+#define OTHERS_FIRST_MS 4 /* and twice as long as a commit of ours took of late; */
+#define OTHERS_FIRST_MAX_MS 50
 
 void etcd_update(struct store *store, struct store_update *op)
 {
@@ -110,92 +105,6 @@ static void add_writes(struct etcd_store *s, struct etcd_txn *t, const struct et
     }
 }
 
-/* ---- bells ----------------------------------------------------------------------------------- */
-
-static bool rings_at(const struct etcd_work *w, uint64_t session)
-{
-    for (size_t i = 0; i < w->rings; i++) {
-        if (w->ring[i] == session)
-            return true;
-    }
-    return false;
-}
-
-/* Rings at a session on behalf of the works of the batch from `from` on. */
-static void add_bell(struct etcd_store *s, struct etcd_txn *t, const struct batch *b, size_t from,
-                     uint64_t session)
-{
-    uint8_t *hashes = etcd_arena_take(&s->arena, 8 * b->count * STORE_KEYS_MAX);
-    size_t len = 0;
-    for (size_t i = from; hashes && i < b->count; i++) {
-        const struct etcd_work *w = b->work[i];
-        for (int k = 0; k < w->count && rings_at(w, session); k++) {
-            etcd_hash_encode(store_key_hash(w->key[k]), hashes + len);
-            len += 8;
-        }
-    }
-    etcd_key key = etcd_key_number(&s->arena, s->prefix, "bell/", session, NULL);
-    struct etcd_txn *ring = etcd_txn_new(&s->arena);
-    etcd_txn_if_exists(ring, key);
-    etcd_txn_ring(ring, key, hashes, len);
-    etcd_txn_nest(t, ring);
-}
-
-/* Who else in the batch rings there: the first, or b->count. */
-static size_t other_ringer(const struct batch *b, size_t self, uint64_t session)
-{
-    for (size_t i = 0; i < b->count; i++) {
-        if (i != self && rings_at(b->work[i], session))
-            return i;
-    }
-    return b->count;
-}
-
-/* A key may be put but once in a Txn.  A bell of one work depends on its commit; one of several is
- * rung for all of them: at worst somebody looks for nothing. */
-static void add_bells(struct etcd_store *s, struct etcd_txn *outer, struct etcd_txn *sub,
-                      const struct batch *b, size_t n)
-{
-    const struct etcd_work *w = b->work[n];
-    for (size_t i = 0; i < w->rings && i < RINGS_MAX; i++) {
-        size_t other = other_ringer(b, n, w->ring[i]);
-        if (w->ring[i] == s->own.id)
-            continue; /* told when it is done */
-        if (other == b->count) {
-            struct batch alone = {.count = 1, .work = {b->work[n]}};
-            add_bell(s, sub, &alone, 0, w->ring[i]);
-        } else if (other > n) {
-            add_bell(s, outer, b, n, w->ring[i]);
-        }
-    }
-}
-
-static void rung(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
-                 const ProtobufCMessage *answer)
-{
-    (void)s;
-    (void)c;
-    (void)end; /* a hint may be lost */
-    (void)answer;
-}
-
-/* The bells that did not fit into the commit, when many were granted at once. */
-static void ring_the_rest(struct etcd_store *s, struct etcd_work *w)
-{
-    const struct batch alone = {.count = 1, .work = {w}};
-    for (size_t from = RINGS_MAX; from < w->rings; from += RINGS_MAX) {
-        etcd_arena_clear(&s->arena);
-        struct etcd_txn *t = etcd_txn_new(&s->arena);
-        for (size_t i = from; i < w->rings && i < from + RINGS_MAX; i++) {
-            if (w->ring[i] != s->own.id)
-                add_bell(s, t, &alone, 0, w->ring[i]);
-        }
-        if (!s->arena.failed)
-            etcd_call_start(s, ETCD_KV_TXN, &t->m.base, &etcd__txn_response__descriptor, rung,
-                            NULL);
-    }
-}
-
 /* ---- outcomes -------------------------------------------------------------------------------- */
 
 static void session_alive(struct etcd_store *s, const struct etcd_work *w, int64_t as_of)
@@ -252,8 +161,24 @@ void etcd_session_take(struct etcd_store *s, uint64_t id, const Etcd__RangeRespo
 
 static void ring_ourselves(struct etcd_store *s, const struct etcd_work *w)
 {
-    for (int i = 0; i < w->count && rings_at(w, s->own.id); i++)
+    for (int i = 0; i < w->count && etcd_rings_at(w, s->own.id); i++)
         hint_queue_add(&s->hints, store_key_hash(w->key[i]));
+}
+
+/* It was decided, and that stands. */
+static void finish(struct etcd_store *s, struct etcd_work *w)
+{
+    struct store_update *op = (struct store_update *)(void *)w->op;
+    if (w->verdict >= 0)
+        op->verdict = w->verdict;
+    if (w->verdict == TENURE_CORRUPT) {
+        tenure_error err;
+        fail(&err, TENURE_CORRUPT, "%sname/%s in etcd is not a record of tenure", s->prefix,
+             w->key[0]);
+        etcd_work_fail(w, &err);
+    } else {
+        etcd_work_finish(w, w->verdict < 0 ? w->verdict : 0);
+    }
 }
 
 /* Ends a work that was answered, or sends it back to the queue. */
@@ -267,7 +192,7 @@ static void settle(struct etcd_store *s, struct etcd_work *w, bool done)
     }
     if (done) {
         ring_ourselves(s, w);
-        ring_the_rest(s, w);
+        etcd_bells_ring_rest(s, w);
     } else if (!etcd_decide(s, w, &confirmed))
         confirmed = false;
     if (!confirmed) {
@@ -275,17 +200,7 @@ static void settle(struct etcd_store *s, struct etcd_work *w, bool done)
         etcd_work_queue(s, w);
         return;
     }
-    struct store_update *op = (struct store_update *)(void *)w->op;
-    if (w->verdict >= 0)
-        op->verdict = w->verdict;
-    if (w->verdict == TENURE_CORRUPT) {
-        tenure_error err;
-        fail(&err, TENURE_CORRUPT, "%sname/%s in etcd is not a record of tenure", s->prefix,
-             w->key[0]);
-        etcd_work_fail(w, &err);
-    } else {
-        etcd_work_finish(w, w->verdict < 0 ? w->verdict : 0);
-    }
+    finish(s, w);
 }
 
 /* ---- one work by itself: looking, and confirming --------------------------------------------- */
@@ -391,7 +306,7 @@ static void confirm(struct etcd_store *s, struct etcd_work *w)
 
 static void batch_missed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end)
 {
-    struct batch *b = c->arg;
+    struct etcd_batch *b = c->arg;
     for (size_t i = 0; i < b->count; i++)
         etcd_work_missed(s, b->work[i], c, end, true);
     free(b);
@@ -411,7 +326,7 @@ static void take_sub(struct etcd_store *s, const struct etcd_work *w,
 }
 
 /* Whether the answer has an outcome for each work of the batch. */
-static bool is_whole(const struct batch *b, const Etcd__TxnResponse *r)
+static bool is_whole(const struct etcd_batch *b, const Etcd__TxnResponse *r)
 {
     if (r->n_responses < b->count)
         return false;
@@ -422,23 +337,35 @@ static bool is_whole(const struct batch *b, const Etcd__TxnResponse *r)
     return true;
 }
 
+/* Others write these records, too. */
+static void settle_write(struct etcd_store *s, struct etcd_work *w, bool done)
+{
+    for (int i = 0; i < w->count && !done; i++) {
+        struct etcd_record *r = etcd_record_known(s, w->key[i]);
+        if (r)
+            r->hot = true;
+    }
+    settle(s, w, done);
+}
+
 static void written(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
                     const ProtobufCMessage *answer)
 {
     const Etcd__TxnResponse *r = (const void *)answer;
-    struct batch *b = c->arg;
+    struct etcd_batch *b = c->arg;
     s->writing = NULL;
     if (end != CALL_ANSWERED || !etcd_answer_note(s, c, r->header) ||
         (r->succeeded && !is_whole(b, r))) {
         batch_missed(s, c, end == CALL_ANSWERED ? CALL_LOST : end);
         return;
     }
+    s->commit.ms = (3 * s->commit.ms + instant_diff(c->sent, clock_now()).ms) / 4;
     int64_t as_of = r->header->revision;
     for (size_t i = 0; r->succeeded && i < b->count; i++)
         take_sub(s, b->work[i], r->responses[i]->response_txn, as_of);
     for (size_t i = 0; i < b->count; i++) {
         if (r->succeeded)
-            settle(s, b->work[i], r->responses[i]->response_txn->succeeded);
+            settle_write(s, b->work[i], r->responses[i]->response_txn->succeeded);
         else
             unsealed(s, b->work[i]);
     }
@@ -448,8 +375,9 @@ static void written(struct etcd_store *s, struct etcd_call *c, enum etcd_call_en
 /* How many operations etcd would count in it. */
 static size_t width_of(const struct etcd_work *w)
 {
-    size_t keys = (size_t)w->count, rings = w->rings < RINGS_MAX ? w->rings : RINGS_MAX;
-    size_t conditions = 2 * keys + w->relies, writes = 2 * keys + rings + 1;
+    size_t keys = (size_t)w->count;
+    size_t rings = w->rings < ETCD_RINGS_MAX ? w->rings : ETCD_RINGS_MAX;
+    size_t conditions = 2 * keys + w->relies, writes = 2 * keys + rings + 2;
     return conditions > writes ? conditions : writes;
 }
 
@@ -466,14 +394,15 @@ static bool quarrel(const struct etcd_work *a, const struct etcd_work *b)
     return false;
 }
 
-static bool batch_add(struct batch *b, struct etcd_work *w)
+static bool batch_add(struct etcd_batch *b, struct etcd_work *w)
 {
     size_t width = width_of(w) > b->width ? width_of(w) : b->width;
     size_t rings = b->count > 0 ? b->rings + w->rings : 0; /* that may be shared */
-    if (b->count == BATCH_MAX)
+    size_t bytes = w->bytes + etcd_bells_bytes(w);
+    if (b->count == ETCD_BATCH_MAX)
         return false;
     if (b->count > 0 && (b->count + 1 + rings + width + 1 > ETCD_OPS_MAX ||
-                         b->bytes + w->bytes > ETCD_BATCH_BYTES))
+                         b->bytes + bytes > ETCD_BATCH_BYTES))
         return false;
     for (size_t i = 0; i < b->count; i++) {
         if (quarrel(b->work[i], w))
@@ -482,14 +411,14 @@ static bool batch_add(struct batch *b, struct etcd_work *w)
     b->work[b->count++] = w;
     b->width = width;
     b->rings += w->rings;
-    b->bytes += w->bytes;
+    b->bytes += bytes;
     return true;
 }
 
-static void batch_start(struct etcd_store *s, struct batch *b)
+static void batch_start(struct etcd_store *s, struct etcd_batch *b)
 {
     etcd_arena_clear(&s->arena);
-    struct etcd_txn *outer = etcd_txn_sealed(s), *sub[BATCH_MAX];
+    struct etcd_txn *outer = etcd_txn_sealed(s), *sub[ETCD_BATCH_MAX];
     for (size_t i = 0; i < b->count; i++) {
         sub[i] = etcd_txn_new(&s->arena);
         add_conditions(s, sub[i], b->work[i]);
@@ -497,7 +426,7 @@ static void batch_start(struct etcd_store *s, struct batch *b)
         etcd_txn_nest(outer, sub[i]);
     }
     for (size_t i = 0; i < b->count; i++)
-        add_bells(s, outer, sub[i], b, i);
+        etcd_bells_add(s, outer, sub[i], b, i);
     if (!s->arena.failed)
         s->writing = etcd_call_start(s, ETCD_KV_TXN, &outer->m.base,
                                      &etcd__txn_response__descriptor, written, b);
@@ -536,9 +465,42 @@ static bool must_wait(const struct etcd_store *s, const struct etcd_work *w)
     return false;
 }
 
+/* Whether we have heard that it was granted (GRANTS in store/store.h). */
+static bool is_granted(struct etcd_store *s, const struct etcd_work *w)
+{
+    const struct etcd_record *r = etcd_record_known(s, w->key[0]);
+    return w->granted && !w->writes && w->count == 1 && w->relies == 1 &&
+           w->relied[0] == s->own.id && r && r->as_of >= s->grants_since;
+}
+
+static void take_grant(struct etcd_store *s, struct etcd_work *w)
+{
+    etcd_work_land(s, w);
+    finish(s, w);
+}
+
+/* Who was just granted a name that many fight for got it from somebody who asks again at once; of
+ * the two writes on the same version one fails, and costs etcd as much as one that does not.  So it
+ * lets the other go first, of which it is told (etcd_bell.c): but only as long as that proves
+ * right, and not for longer than some commits take. */
+static bool is_held_back(struct etcd_store *s, const struct etcd_work *w)
+{
+    struct etcd_record *r = etcd_record_known(s, w->key[0]);
+    if (w->count != 1 || !r || !r->hot || r->version != r->rung)
+        return false;
+    int64_t others = 2 * s->commit.ms + OTHERS_FIRST_MS;
+    struct instant until =
+        instant_add(r->heard, SPAN(others < OTHERS_FIRST_MAX_MS ? others : OTHERS_FIRST_MAX_MS));
+    r->hot = !instant_reached(clock_now(), until);
+    if (r->hot)
+        s->held_back = instant_min(s->held_back, until);
+    return r->hot;
+}
+
 void etcd_updates_start(struct etcd_store *s)
 {
-    struct batch *b = s->writing ? NULL : calloc(1, sizeof *b);
+    s->held_back = INSTANT_NEVER;
+    struct etcd_batch *b = s->writing ? NULL : calloc(1, sizeof *b);
     for (struct etcd_work *w = s->queue, *next; w; w = next) {
         bool ignored;
         next = w->next;
@@ -547,8 +509,12 @@ void etcd_updates_start(struct etcd_store *s)
         bool known = etcd_decide(s, w, &ignored);
         if (!known || w->census)
             look(s, w);
+        else if (is_granted(s, w))
+            take_grant(s, w);
         else if (!w->writes)
             confirm(s, w);
+        else if (is_held_back(s, w))
+            continue;
         else if (!b || !batch_add(b, w))
             w->ready = true; /* for the next one, and then it is decided anew */
     }

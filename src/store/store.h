@@ -44,6 +44,14 @@
  * never do so (an engine that compares versions writes a new one), or a ticket could enter a record
  * after its owner has seen that it is not there (P2).
  *
+ * GRANTS.  A verdict is of a moment between the start of its operation and its end.  There is one
+ * exception, for engines that hear of commits: a decision that writes nothing, says `granted`, and
+ * relies on no session but the handle's own may rest on an earlier state of its one record.  That
+ * state was committed; no later one is known; and it is not older than the last renewal of the
+ * session that was answered.  So whoever has told the holder to stop committed that later still,
+ * and the next renewal that is answered says so (NOTICE): P3 holds as after any grant.  It is not
+ * older, either, than the vigil of now, so that a deletion since then is told.
+ *
  * HINTS.  store_next_hint() tells that a name may have changed for this handle's session (it was
  * rung, or a session that it watches has ended).  Hints may be lost, late, or for nothing; who
  * relies on one also looks again after TIMING_NOTICE_MS.
@@ -89,6 +97,7 @@ struct store_view {
     struct store_record in[STORE_KEYS_MAX];
     struct store_write out[STORE_KEYS_MAX];
     struct effects *fx; /* whom to ring, who must take notice; cleared before each call */
+    bool granted; /* out: the verdict is a grant that was not known before; GRANTS above */
 
     /* Where each record has a clock of its own, facts.now is the latest of them; who compares
      * instants of several records takes store_facts_of(). */

@@ -5,6 +5,7 @@
 static const uint8_t stamp_mark[4] = {'t', 'n', 'R', 1};
 static const uint8_t session_mark[4] = {'t', 'n', 'S', 1};
 static const uint8_t seal_mark[4] = {'t', 'n', 'E', 1};
+static const uint8_t news_mark[4] = {'t', 'n', 'N', 1};
 
 /* Far from where sums overflow. */
 static bool is_time(int64_t ms)
@@ -107,4 +108,51 @@ void etcd_hash_encode(uint64_t hash, uint8_t to[8])
 uint64_t etcd_hash_decode(const uint8_t at[8])
 {
     return get(&at);
+}
+
+/* The mark, flags, the length of the name, the name; a zero, if there is one; the record. */
+#define NEWS_FRONT 6
+#define NEWS_PADDED 1
+#define NEWS_QUIET 2
+
+static size_t news_pad(const struct etcd_news *n)
+{
+    return (NEWS_FRONT + n->name.len + n->len) % 8 == 0;
+}
+
+size_t etcd_news_bytes(const struct etcd_news *n)
+{
+    return NEWS_FRONT + n->name.len + news_pad(n) + n->len;
+}
+
+void etcd_news_encode(const struct etcd_news *n, uint8_t *to)
+{
+    memcpy(to, news_mark, 4);
+    to[4] = (uint8_t)((news_pad(n) ? NEWS_PADDED : 0) | (n->quiet ? NEWS_QUIET : 0));
+    to[5] = (uint8_t)n->name.len;
+    to += NEWS_FRONT;
+    memcpy(to, n->name.at, n->name.len);
+    to += n->name.len;
+    if (news_pad(n))
+        *to++ = 0;
+    memcpy(to, n->record, n->len);
+}
+
+bool etcd_news_decode(const uint8_t *at, size_t len, struct etcd_news *ret)
+{
+    if (len < NEWS_FRONT || memcmp(at, news_mark, 4) != 0 || at[4] > (NEWS_PADDED | NEWS_QUIET))
+        return false;
+    size_t pad = at[4] & NEWS_PADDED, name_len = at[5], front = NEWS_FRONT + name_len + pad;
+    struct etcd_news n = {
+        .quiet = at[4] & NEWS_QUIET,
+        .name = {(const char *)at + NEWS_FRONT, name_len},
+    };
+    if (name_len == 0 || len <= front || (pad == 1 && at[front - 1] != 0))
+        return false;
+    n.record = at + front;
+    n.len = len - front;
+    if (news_pad(&n) != pad || memchr(n.name.at, '\0', name_len))
+        return false;
+    *ret = n;
+    return true;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/text.h"
 #include "core/time.h"
 
 /* A moment on the cluster's own clock: how long the leader of that term had been counting a lease
@@ -56,8 +57,23 @@ bool etcd_stamp_decode(const uint8_t *at, size_t len, struct etcd_stamp *ret);
 bool etcd_session_decode(const uint8_t *at, size_t len, struct etcd_session *ret);
 bool etcd_seal_decode(const uint8_t *at, size_t len, struct etcd_seal *ret);
 
-/* A bell's value: hashes of names. */
+/* A bell's value: hashes of names, */
 void etcd_hash_encode(uint64_t hash, uint8_t to[8]);
 uint64_t etcd_hash_decode(const uint8_t at[8]);
+
+/* or news: one name, and what its record is since the commit that rang.  Its length is never a
+ * multiple of 8: so it is not taken for hashes.  The record is behind the name. */
+struct etcd_news {
+    bool quiet; /* for who is to know it and need not look */
+    struct text name;
+    const uint8_t *record;
+    size_t len;
+};
+
+#define ETCD_NEWS_NAME_MAX 255
+
+size_t etcd_news_bytes(const struct etcd_news *n);
+void etcd_news_encode(const struct etcd_news *n, uint8_t *to);
+bool etcd_news_decode(const uint8_t *at, size_t len, struct etcd_news *ret);
 
 #endif

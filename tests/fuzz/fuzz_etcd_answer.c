@@ -13,6 +13,7 @@ static void values(const unsigned char *data, size_t size)
     struct etcd_stamp stamp;
     struct etcd_session session;
     struct etcd_seal seal;
+    struct etcd_news news;
     uint8_t again[64];
     if (etcd_stamp_decode(data, size, &stamp)) {
         etcd_stamp_encode(&stamp, again);
@@ -28,6 +29,15 @@ static void values(const unsigned char *data, size_t size)
         etcd_seal_encode(&seal, again);
         if (memcmp(again, data, ETCD_SEAL_BYTES) != 0)
             abort();
+    }
+    if (etcd_news_decode(data, size, &news)) {
+        uint8_t *whole = malloc(size);
+        if (!whole || etcd_news_bytes(&news) != size || size % 8 == 0)
+            abort();
+        etcd_news_encode(&news, whole);
+        if (memcmp(whole, data, size) != 0)
+            abort();
+        free(whole);
     }
 }
 

@@ -6,63 +6,8 @@
  * some turns. */
 #include <pthread.h>
 
-#include "store/faulty.h"
-#include "store/trace.h"
-#include "server.h"
+#include "place.h"
 #include "tools.h"
-
-static const char *kind;
-static const char *base; /* of the URLs, for an engine behind a server */
-static char url[300];
-static FILE *sink;
-
-/* How often a case repeats itself: less often where each time costs a round trip. */
-static int rounds(int n)
-{
-    return base ? n / 5 : n;
-}
-
-static struct store *wrap(struct store *s)
-{
-    static const struct faulty_rule slow = {.fault = FAULT_SLOW, .turns = 3};
-    if (strcmp(kind, "trace") == 0)
-        return trace_wrap(s, sink);
-    if (strcmp(kind, "slow") == 0)
-        return faulty_wrap(s, &slow, 1, 1);
-    return s;
-}
-
-/* One more handle of the store of this case. */
-static struct store *again(void)
-{
-    const struct store_options opt = {.patience = SPAN(LIMIT_MS), .create = true};
-    struct store *s;
-    if (store_open(url, &opt, &s, &err) < 0) {
-        printf("# %s\n", err.text);
-        exit(2);
-    }
-    s = wrap(s);
-    if (!s)
-        abort();
-    return s;
-}
-
-/* A store that no case used before. */
-static struct store *fresh(void)
-{
-    static int n;
-    if (strcmp(kind, "memory") == 0)
-        snprintf(url, sizeof url, "memory:%d", ++n);
-    else if (base)
-        server_place(url, sizeof url, base, "contract", ++n);
-    else
-        snprintf(url, sizeof url, "sqlite:%s/%d.db", scratch(), ++n);
-    if (store_init(url, &err) < 0) {
-        printf("# %s\n", err.text);
-        exit(2);
-    }
-    return again();
-}
 
 /* ---- records -------------------------------------------------------------------------------- */
 
@@ -421,6 +366,42 @@ static void a_bell_is_heard_by_the_session_it_is_rung_for(void)
     shut(s);
 }
 
+static int see_grant(void *arg, struct store_view *view)
+{
+    ask_liveness(arg, view);
+    view->granted = true;
+    return see(NULL, view);
+}
+
+/* P3: what a session was told before its last renewal is not overlooked (GRANTS in store.h). */
+static void a_grant_that_was_heard_of_is_not_older_than_the_last_renewal(void)
+{
+    struct store *s = fresh(), *t = again();
+    struct question q = {.session = session_open(s, LONG)};
+    CHECK(update(t, "a", ring_at, &q.session) == 1);
+    CHECK(heard(s, "a", LIMIT_MS));
+    CHECK(update(s, "a", see_grant, &q) == 1 && q.answer == LIVE);
+    CHECK(update(t, "a", add_one, NULL) == 2); /* and nobody is rung */
+    CHECK(session_renew(s, q.session, NULL) == 0);
+    CHECK(update(s, "a", see_grant, &q) == 2);
+    shut(t);
+    shut(s);
+}
+
+static void a_grant_that_was_heard_of_is_gone_with_its_record(void)
+{
+    struct store *s = fresh(), *t = again();
+    struct question q = {.session = session_open(s, LONG)};
+    CHECK(update(t, "a", ring_at, &q.session) == 1);
+    CHECK(heard(s, "a", LIMIT_MS));
+    bool told = store_vigil(s) != 0;
+    CHECK(update(t, "a", erase, NULL) == 0);
+    CHECK(!told || heard(s, "a", LIMIT_MS));
+    CHECK(!told || update(s, "a", see_grant, &q) == 0);
+    shut(t);
+    shut(s);
+}
+
 static void more_bells_than_anybody_takes_lose_no_wake_up(void)
 {
     struct store *s = fresh(), *t = again();
@@ -578,6 +559,8 @@ int main(int argc, char **argv)
         TAP(a_session_that_never_was_is_gone), TAP(the_session_of_a_closed_handle_is_gone),
         TAP(who_was_told_to_stop_hears_it_once_with_a_renewal),
         TAP(a_bell_is_heard_by_the_session_it_is_rung_for),
+        TAP(a_grant_that_was_heard_of_is_not_older_than_the_last_renewal),
+        TAP(a_grant_that_was_heard_of_is_gone_with_its_record),
         TAP(more_bells_than_anybody_takes_lose_no_wake_up),
         TAP(the_end_of_a_watched_session_gives_a_hint),
         TAP(watching_who_has_ended_gives_a_hint), TAP(who_watches_no_more_is_not_told),

@@ -13,6 +13,7 @@ from relay import Relay
 TTL_S = 3
 HELD = 40
 STANDING = 1
+HANDED = 20
 TXNS = ('grpc_server_handled_total{grpc_code="OK",grpc_method="Txn",'
         'grpc_service="etcdserverpb.KV",grpc_type="unary"}')
 
@@ -40,3 +41,26 @@ def test_nothing_but_renewals_is_sent_however_much_is_held(library):
         wait_until(lambda: looks(cluster) <= 1, "the rest")
         assert program.do("check")[0] == STANDING
         relay.close()
+
+
+def test_a_hand_over_is_two_commits_and_nothing_else(library):
+    """One queues, and one releases and grants.  Who is rung is told with the bell that it holds,
+    and who holds is told of who queues: neither looks, and no release is decided on an old record.
+
+    P8: a hand-over costs a constant number of requests."""
+    with running_cluster() as cluster:
+        holder, waiter = library(), library()
+        for program in holder, waiter:
+            assert program.do("open", cluster.url("test"), 60000, "h", "pump")[0] == 0
+        token = holder.number("acquire", "job", 5000)
+        began = cluster.counter(TXNS)
+        for _ in range(HANDED):
+            before = cluster.counter(TXNS)
+            waiter.say("acquire", "job", 20000)
+            wait_until(lambda: cluster.counter(TXNS) > before, "one who queues")
+            assert holder.do("release")[0] == 0
+            code, text = waiter.hear()
+            assert code == 0 and int(text) > token
+            token = int(text)
+            holder, waiter = waiter, holder
+        assert cluster.counter(TXNS) - began < 2.5 * HANDED
