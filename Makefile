@@ -58,11 +58,12 @@ bench: all
 	@BUILD=$(CURDIR)/$(BUILD) bench/run-all bench/tenure.sh $(PEERS)
 	@BUILD=$(CURDIR)/$(BUILD) bench/run-all -r 1 -s guards -o /tmp/tenure-bench/guards.tsv bench/guards.sh
 
-# A crowd of processes, faults, and a referee: make soak MINUTES=5.
+# A crowd of processes, faults, and a referee: make soak MINUTES=5 STORE=etcd3 (or postgres, etcd).
 MINUTES ?= 1
+STORE ?= sqlite
 soak: all
 	@ninja -C $(BUILD)
-	@BUILD=$(BUILD) tools/soak --minutes $(MINUTES)
+	@BUILD=$(BUILD) tools/soak --minutes $(MINUTES) --store $(STORE)
 
 clean:
 	@rm -rf build build-*

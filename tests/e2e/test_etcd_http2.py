@@ -61,7 +61,8 @@ def test_whichever_request_is_troubled_there_is_one_grant_and_nothing_is_left(cl
             break
     assert which > 8  # connecting alone takes four
     tenures = cli.history("job")
-    assert {t["cause"] for t in tenures} == {"released"}
+    causes = [t["cause"] for t in tenures]  # the reset of a release: else it ends with the session
+    assert causes.count("died") <= (what == "reset") and set(causes) <= {"released", "died"}
     assert cli.status("job")["job"]["grants"] == done + 1
 
 

@@ -12,19 +12,25 @@ import pytest
 from conftest import wait_until
 from field import SLACK_S, engine, full, now, pause, resource, store  # noqa: F401
 
-TTL_S = 1.2
 ROUNDS = full(1, 20)
+RECONNECT_S = 2  # the longest pause between two attempts to connect (src/store/etcd_link.c)
 
 
-def stand(cli, resource, who, ttl_s=TTL_S, name="job"):
+@pytest.fixture
+def ttl_s(engine):
+    """A new connection to a busy server is not to be too slow for one attempt, a sixth of it."""
+    return 1.2 if engine.embedded else 2.0
+
+
+def stand(cli, resource, who, ttl_s, name="job"):
     """One member for each letter."""
     return [cli.start("lead", "--ttl", f"{ttl_s * 1000:.0f}ms", "--as", one, name, "--",
                       *resource.worker(one)) for one in who]
 
 
 @pytest.fixture
-def three(cli, resource):
-    members = stand(cli, resource, "ABD")
+def three(cli, resource, ttl_s):
+    members = stand(cli, resource, "ABD", ttl_s)
     cli.wait_for_waiters("job", 2)
     return members
 
@@ -35,33 +41,33 @@ def leader_of(cli):
 
 @pytest.mark.parametrize("how", ["hanging", "refused"])
 @pytest.mark.parametrize("part", [0.15, 0.25])
-def test_below_one_lease_nothing_changes(cli, resource, engine, three, how, part):
+def test_below_one_lease_nothing_changes(cli, resource, engine, three, ttl_s, how, part):
     who = leader_of(cli)
     first = resource.wait_for(who)
     for _ in range(ROUNDS):
         with getattr(engine, how)():
-            pause(part * TTL_S)
+            pause(part * ttl_s)
         resource.wait_for(who, after=len(resource.marks))
-        pause(TTL_S / 2)
+        pause(ttl_s / 2)
     assert resource.tokens() == [first.token]
     assert cli.status("job")["job"]["grants"] == 1
     assert all(m.running for m in three)
 
 
 @pytest.mark.parametrize("how", ["hanging", "refused"])
-def test_a_little_below_one_lease_there_is_one_change_at_most(cli, resource, engine, how):
+def test_a_little_below_one_lease_there_is_one_change_at_most(cli, resource, engine, ttl_s, how):
     """The others have longer leases: so none of them is lost by it, and the change is the last."""
     for n in range(ROUNDS):
         name, who = f"job{n}", f"A{n}"
-        members = stand(cli, resource, [who], name=name)
+        members = stand(cli, resource, [who], ttl_s, name)
         resource.wait_for(who)
-        members += stand(cli, resource, [f"B{n}", f"D{n}"], 3 * TTL_S, name)
+        members += stand(cli, resource, [f"B{n}", f"D{n}"], 3 * ttl_s, name)
         cli.wait_for_waiters(name, 2)
         with getattr(engine, how)():
-            pause(0.7 * TTL_S)
+            pause(0.7 * ttl_s)
         after = len(resource.marks)
         wait_until(lambda: [m for m in resource.marks[after:] if m.what == "mark"], "work")
-        pause(TTL_S)
+        pause(ttl_s)
         assert cli.status(name)[name]["grants"] <= 2
         assert all(m.running for m in members)
         for member in members:
@@ -70,7 +76,8 @@ def test_a_little_below_one_lease_there_is_one_change_at_most(cli, resource, eng
 
 
 @pytest.mark.parametrize("how", ["hanging", "refused"])
-def test_above_it_the_work_ends_in_time_and_one_leads_afterwards(cli, resource, engine, three, how):
+def test_above_it_the_work_ends_in_time_and_one_leads_afterwards(cli, resource, engine, three,
+                                                                          ttl_s, how):
     for _ in range(ROUNDS):
         who = leader_of(cli)
         before = resource.wait_for(who, after=len(resource.marks)).token
@@ -78,15 +85,19 @@ def test_above_it_the_work_ends_in_time_and_one_leads_afterwards(cli, resource, 
         with getattr(engine, how)():
             began = now()
             ended = resource.wait_for(who, "end", after=len(resource.marks) - 1)
-            assert ended.at - began < TTL_S  # before the store may give it to another
-            pause(max(0, 3 * TTL_S - (now() - began)))
+            assert ended.at - began < ttl_s  # before the store may give it to another
+            pause(max(0, 3 * ttl_s - (now() - began)))
             assert resource.marks[-1].number == ended.number  # nobody works meanwhile
         began = now()
         mark = wait_until(lambda: [m for m in resource.marks[ended.number:] if m.what == "mark"],
                           "a leader afterwards")[0]
-        assert mark.at - began < 2 * TTL_S + SLACK_S
+        assert mark.at - began < 2 * ttl_s + SLACK_S + (0 if engine.embedded else RECONNECT_S)
         assert mark.token > before
-        pause(TTL_S)
-        assert cli.status("job")["job"]["grants"] <= grants + 1  # no race after the recovery
+        pause(ttl_s)
+        # No race after the recovery.  A server may serve a waiter that has given up meanwhile, and
+        # could not say so yet (docs/stores.md); nobody works under that token.
+        worked = {m.token for m in resource.marks[ended.number:]}
+        assert len(worked) == 1, (cli.history("job"), [m.err.lines for m in three])
+        assert cli.status("job")["job"]["grants"] <= grants + (1 if engine.embedded else len(three))
     assert resource.overlaps() == []
     assert all(m.running for m in three)

@@ -3,7 +3,11 @@ import os
 import re
 import subprocess
 
+import pytest
+
+import etcd
 from conftest import BINARY, ROOT
+from postgres import postgres_server
 
 LIMIT_S = 240
 
@@ -19,8 +23,13 @@ def violations(text):
     return int(re.search(r"^violations: (\d+)", text, re.M).group(1))
 
 
-def test_a_crowd_under_faults_breaks_no_promise_and_leaves_nothing():
-    code, text = soak("--minutes", os.environ.get("MINUTES", "0.2"))
+@pytest.mark.parametrize("store", ["sqlite", "postgres", "etcd"])
+def test_a_crowd_under_faults_breaks_no_promise_and_leaves_nothing(store):
+    there = {"sqlite": lambda: True, "postgres": postgres_server.available,
+             "etcd": etcd.available}
+    if not there[store]():
+        pytest.skip(f"{store} is not installed")
+    code, text = soak("--minutes", os.environ.get("MINUTES", "0.2"), "--store", store)
     assert code == 0, text
     assert violations(text) == 0 and "leaks: 0" in text
 
