@@ -40,10 +40,29 @@
 #define PG_CONNECT_MS 1000 /* even when patience is shorter: for a connection, and for the first
                             * request of its kind on it, when the server makes its plans; a renewal
                             * gets so long since its connection began only */
+#define PG_NAME_AFTER 4    /* answers, before a statement gets a name */
 #define PG_HOLD_AFTER 2    /* losses, before a record is waited for */
 #define PG_POLL_MS 250     /* between looks when no bell can be heard */
 
 /* ---- connections (postgres_link.c) --------------------------------------------------------- */
+
+enum request {
+    REQUEST_NONE,
+    REQUEST_HELLO,
+    REQUEST_APPLY,
+    REQUEST_TOGETHER,
+    REQUEST_OPEN,
+    REQUEST_RENEW,
+    REQUEST_CLOSE,
+    REQUEST_SCAN,
+    REQUEST_RING,
+    REQUEST_POLL,
+    REQUEST_BEGIN,
+    REQUEST_HOLD,
+    REQUEST_COMMIT,
+    REQUEST_ROLLBACK,
+    REQUESTS
+};
 
 enum link_state { LINK_DOWN, LINK_CONNECTS, LINK_UP };
 
@@ -57,7 +76,9 @@ struct link {
     struct instant retry; /* not to be tried before */
     unsigned failures;    /* in a row */
     bool busy;            /* a request is in flight */
-    unsigned warm;        /* 1 << request for those that it has answered before */
+    unsigned char answers[REQUESTS]; /* it gave to each request, up to PG_NAME_AFTER */
+    unsigned named;       /* 1 << request for those whose statement has a name here */
+    bool names;           /* the request in flight is about to get one */
     PGresult *result;     /* of the answer that is coming in */
     tenure_error trouble; /* why the last attempt failed; code 0: it did not */
 };
@@ -90,23 +111,6 @@ struct work {
     uint64_t *ring;
     bool done;     /* answered: it happened */
     unsigned lost; /* how often somebody else was faster */
-};
-
-enum request {
-    REQUEST_NONE,
-    REQUEST_HELLO,
-    REQUEST_APPLY,
-    REQUEST_TOGETHER,
-    REQUEST_OPEN,
-    REQUEST_RENEW,
-    REQUEST_CLOSE,
-    REQUEST_SCAN,
-    REQUEST_RING,
-    REQUEST_POLL,
-    REQUEST_BEGIN,
-    REQUEST_HOLD,
-    REQUEST_COMMIT,
-    REQUEST_ROLLBACK,
 };
 
 /* ---- what we remember (postgres_memory.c, postgres_life.c) ---------------------------------- */
@@ -165,6 +169,7 @@ struct pg_store {
     char schema[PG_SCHEMA_BYTES];
     enum { LISTEN_WHERE_HEARD, LISTEN_ON, LISTEN_OFF } listen;
     bool pooled; /* another process of the server answers than was connected to */
+    bool nameless; /* a name was lost or taken: something does stand in between */
     bool forked;
     struct span patience;
     int epoll;
@@ -225,8 +230,8 @@ void link_drop(struct pg_store *s, struct link *l, int code, const char *why);
 /* Ends it for good, without a word to the server when `forked`. */
 void link_close(struct pg_store *s, struct link *l);
 
-/* Sends one statement with the parameters of s->params; or the connection is dropped. */
-void link_send(struct pg_store *s, struct link *l, const char *statement);
+/* Sends s->request on the line, with the parameters of s->params; or the connection is dropped. */
+void link_send(struct pg_store *s);
 
 /* When what is in flight must have been answered; then the connection is let go for a fresh one. */
 struct instant link_limit(const struct pg_store *s, const struct link *l);
@@ -270,6 +275,9 @@ struct pg_oracle {
 enum liveness pg_liveness(void *oracle, uint64_t session, struct instant *ret_until);
 
 /* ---- postgres_request.c --------------------------------------------------------------------- */
+
+/* The statement of a request, in `cap` bytes at buf. */
+void request_text(const struct pg_store *s, enum request request, char *buf, size_t cap);
 
 /* Sends what is next, if the line is free. */
 void request_next(struct pg_store *s);

@@ -11,13 +11,12 @@
 /* X(name): every call that we use. */
 #define PQ_CALLS(X)                                                                                \
     X(PQbackendPID) X(PQclear) X(PQcmdStatus) X(PQconnectPoll) X(PQconnectStartParams)             \
-    X(PQconnectdbParams)                                                                           \
-    X(PQconninfoFree) X(PQconninfoParse) X(PQconsumeInput) X(PQerrorMessage) X(PQexec)             \
-    X(PQfinish) X(PQflush) X(PQfreemem) X(PQgetResult) X(PQgetisnull) X(PQgetlength)               \
+    X(PQconnectdbParams) X(PQconninfoFree) X(PQconninfoParse) X(PQconsumeInput) X(PQerrorMessage)  \
+    X(PQexec) X(PQfinish) X(PQflush) X(PQfreemem) X(PQgetResult) X(PQgetisnull) X(PQgetlength)     \
     X(PQgetvalue) X(PQhost) X(PQisBusy) X(PQnotifies) X(PQntuples) X(PQresultErrorField)           \
-    X(PQresultErrorMessage) X(PQresultStatus) X(PQsendQuery) X(PQsendQueryParams)                  \
-    X(PQsetNoticeReceiver) X(PQsetnonblocking) X(PQsocket) X(PQsslInUse) X(PQstatus)               \
-    X(PQtransactionStatus)
+    X(PQresultErrorMessage) X(PQresultStatus) X(PQsendPrepare) X(PQsendQuery)                      \
+    X(PQsendQueryParams) X(PQsendQueryPrepared) X(PQsetNoticeReceiver) X(PQsetnonblocking)         \
+    X(PQsocket) X(PQsslInUse) X(PQstatus) X(PQtransactionStatus)
 
 struct pq {
 #define PQ_MEMBER(name) __typeof__(name) *name;

@@ -97,7 +97,7 @@ struct instant link_limit(const struct pg_store *s, const struct link *l)
 {
     bool up = l == &s->line && l->state == LINK_UP;
     struct instant limit = instant_add(l->since, s->patience), more;
-    if (up && (l->warm & 1u << s->request) != 0)
+    if (up && l->answers[s->request] > 0)
         return limit;
     more = instant_add(up && renewal_waits(s) ? l->began : l->since, SPAN(PG_CONNECT_MS));
     return more.ms > limit.ms ? more : limit;
@@ -117,7 +117,9 @@ void link_start(struct pg_store *s, struct link *l)
     l->conn = pq.PQconnectStartParams(keys, values, 1);
     l->since = l->began = clock_now();
     l->state = LINK_CONNECTS;
-    l->warm = 0;
+    memset(l->answers, 0, sizeof l->answers);
+    l->named = 0;
+    l->names = false;
     if (!l->conn || pq.PQstatus(l->conn) == CONNECTION_BAD) {
         tenure_error err;
         postgres_connect_error(l->conn, &err);
@@ -161,7 +163,37 @@ static void flush(struct pg_store *s, struct link *l)
         watch_socket(s, l, left > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-void link_send(struct pg_store *s, struct link *l, const char *statement)
+/* ---- names ----------------------------------------------------------------------------------
+
+A statement that has a name is parsed and planned once.  It gets one when it is used again and
+again on a connection that ends at the server.  Its name follows from its text, so whoever finds it
+taken finds the same; where one is lost or taken all the same, a pooler gave no sign of itself, and
+from then on none is used. */
+
+#define NAME_BYTES 32
+
+static void name_of(const char *text, char buf[NAME_BYTES])
+{
+    snprintf(buf, NAME_BYTES, "tenure_%016llx", (unsigned long long)store_key_hash(text));
+}
+
+static bool deserves_name(const struct pg_store *s)
+{
+    bool command = s->params.count == 0;
+    return !command && !s->pooled && !s->nameless &&
+           s->line.answers[s->request] >= PG_NAME_AFTER;
+}
+
+/* A name that is not there, or that is there although we did not give it. */
+static bool is_about_names(const PGresult *r)
+{
+    const char *state = r ? pq.PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+    return state && (strcmp(state, "26000") == 0 || strcmp(state, "42P05") == 0);
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static int send_params(struct pg_store *s, const char *text, const char *name)
 {
     const struct pg_params *p = &s->params;
     const char *value[PG_PARAMS_MAX];
@@ -171,13 +203,34 @@ void link_send(struct pg_store *s, struct link *l, const char *statement)
         length[i] = (int)p->value[i].len;
         format[i] = 1;
     }
+    PGconn *conn = s->line.conn;
+    return name ? pq.PQsendQueryPrepared(conn, name, p->count, value, length, format, 1)
+                : pq.PQsendQueryParams(conn, text, p->count, p->type, value, length, format, 1);
+}
+
+void link_send(struct pg_store *s)
+{
+    struct link *l = &s->line;
+    char text[200], name[NAME_BYTES];
+    bool named = !s->nameless && (l->named & 1u << s->request) != 0;
+    request_text(s, s->request, text, sizeof text);
+    name_of(text, name);
+    l->names = !named && deserves_name(s);
     l->since = clock_now();
     l->busy = true;
-    if (!pq.PQsendQueryParams(l->conn, statement, p->count, p->type, value, length, format, 1)) {
+    int sent = l->names ? pq.PQsendPrepare(l->conn, name, text, s->params.count, s->params.type)
+                        : send_params(s, text, named ? name : NULL);
+    if (sent)
+        flush(s, l);
+    else
         link_drop(s, l, TENURE_UNREACHABLE, "the connection was lost");
-        return;
-    }
-    flush(s, l);
+}
+
+/* The statement has its name: the request itself. */
+static void send_named(struct pg_store *s)
+{
+    s->line.named |= 1u << s->request;
+    link_send(s);
 }
 
 /* The answer of the line is complete.  An error of a statement undoes it.  An error that ends the
@@ -187,7 +240,14 @@ static void complete(struct pg_store *s, PGresult *r)
 {
     tenure_error err;
     ExecStatusType status = pq.PQresultStatus(r);
-    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+    bool good = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+    if (is_about_names(r))
+        s->nameless = true;
+    if (good && s->line.answers[s->request] < PG_NAME_AFTER)
+        s->line.answers[s->request]++;
+    if (good && s->line.names)
+        send_named(s);
+    else if (good)
         request_answered(s, r);
     else if (!r)
         link_drop(s, &s->line, TENURE_UNREACHABLE, "the server answered nothing");

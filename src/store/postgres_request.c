@@ -31,18 +31,23 @@ static void out_of_memory(struct pg_store *s)
     s->request = REQUEST_NONE;
 }
 
+void request_text(const struct pg_store *s, enum request request, char *buf, size_t cap)
+{
+    const char *text = statements[request];
+    if (text[0] >= 'A' && text[0] <= 'Z')
+        snprintf(buf, cap, "%s", text);
+    else
+        snprintf(buf, cap, "SELECT * FROM %s.%s", s->schema, text);
+}
+
 void request_send(struct pg_store *s, enum request request, struct work *flight)
 {
-    char text[200];
-    bool command = statements[request][0] >= 'A' && statements[request][0] <= 'Z';
-    snprintf(text, sizeof text, "%s%s%s%s", command ? "" : "SELECT * FROM ",
-             command ? "" : s->schema, command ? "" : ".", statements[request]);
     s->request = request;
     s->flight = flight;
     if (params_failed(&s->params))
         out_of_memory(s);
     else
-        link_send(s, &s->line, text);
+        link_send(s);
 }
 
 /* ---- choosing ------------------------------------------------------------------------------- */
@@ -225,7 +230,6 @@ void request_answered(struct pg_store *s, PGresult *r)
     s->request = REQUEST_NONE;
     s->flight = NULL;
     s->line.busy = false;
-    s->line.warm |= 1u << request;
     if (pq.PQresultStatus(r) != PGRES_TUPLES_OK && pq.PQresultStatus(r) != PGRES_COMMAND_OK) {
         s->holding = false;
         refused(s, flight, r);
@@ -244,6 +248,7 @@ void request_answered(struct pg_store *s, PGresult *r)
     case REQUEST_HOLD:
     case REQUEST_COMMIT:
     case REQUEST_ROLLBACK:
+    case REQUESTS:
         break;
     case REQUEST_HELLO:
         greeted(s, r);

@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ import tempfile
 import pytest
 
 from conftest import BINARY, DENIED, LOST, REFUSED, ROOT, UNREACHABLE, USAGE, Cli, wait_until
+from relay import Relay
 
 sys.path.insert(0, str(ROOT / "tests/store"))
 import postgres_server  # noqa: E402
@@ -62,9 +64,9 @@ def grant_rights(server, schema):
         ask(server, grant)
 
 
-def holds(cli, ttl="6s"):
+def holds(cli, ttl="6s", name="job"):
     """A command that says so each time that it reads a line, while it holds."""
-    process = cli.start("lock", "--ttl", ttl, "job", "--", "sh", "-c",
+    process = cli.start("lock", "--ttl", ttl, name, "--", "sh", "-c",
                         "echo $TENURE_TOKEN; exec sleep 1000")
     return process, int(process.out.wait_for(str.isdigit))
 
@@ -211,6 +213,41 @@ def test_connections_that_are_closed_when_idle_cost_nothing(cli, server, schema)
 
 
 # ---- processes -----------------------------------------------------------------------------------
+
+
+class Disguise(Relay):
+    """Lets a pooler say that it is the server's process `pid`, so that it looks like the server."""
+
+    def __init__(self, target, pid):
+        self.pid = struct.pack(">i", pid)
+        super().__init__(target)
+
+    def _carry(self, one, data):
+        before, mark, rest = data.partition(b"K\0\0\0\x0c")  # BackendKeyData
+        super()._carry(one, before + mark + self.pid + rest[4:] if mark else data)
+
+
+# P3: whatever stands between it and its server, a holder's renewals go on.
+@pytest.mark.skipif(not postgres_server.available(pooler=True), reason="needs PgBouncer")
+def test_a_pooler_that_does_not_show_itself_costs_a_holder_nothing(cli, server, schema):
+    named = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'tenure_%'"
+    pooler = postgres_server.Pooler(server, "tenure", size=1)
+    relay = Disguise(f"{server.directory}/.s.PGSQL.{pooler.port}",
+                     int(pooler.psql("SELECT pg_backend_pid()", "tenure")))
+    cli.env["TENURE_STORE"] = (f"postgres://postgres@127.0.0.1:{relay.port}/tenure"
+                               f"?schema={schema}")
+    try:
+        holder, token = holds(cli, "1s")
+        wait_until(lambda: pooler.psql(named, "tenure") != "0", "a statement has a name")
+        second, _ = holds(cli, "1s", "other")    # finds its names taken
+        pooler.psql("DEALLOCATE ALL", "tenure")  # the first one finds them lost
+        for _ in range(6):
+            renewed(server, schema)
+        assert holder.running and second.running
+        assert cli.holders("job")[0]["token"] == token
+    finally:
+        relay.close()
+        pooler.stop()
 
 
 def test_a_killed_supervisor_is_followed_long_before_its_ttl(cli):

@@ -57,10 +57,11 @@ class Server:
         subprocess.run([*self.user, f"{programs()}/{program}", *arguments], check=True,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/")
 
-    def psql(self, text, database="postgres", user="postgres"):
+    def psql(self, text, database="postgres", user="postgres", port=None):
         """What psql prints for a statement."""
         done = subprocess.run([f"{programs()}/psql", "-X", "-q", "-A", "-t", "-v",
-                               "ON_ERROR_STOP=1", "-h", str(self.directory), "-p", str(self.port),
+                               "ON_ERROR_STOP=1", "-h", str(self.directory), "-p",
+                               str(port or self.port),
                                "-U", user, "-d", database, "-c", text], check=True, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
         return done.stdout.strip()
@@ -176,9 +177,9 @@ class Recovered(Server):
 
 
 class Pooler:
-    """A PgBouncer in transaction mode in front of a server."""
+    """A PgBouncer in transaction mode in front of a server, with so many connections to it."""
 
-    def __init__(self, server, database):
+    def __init__(self, server, database, size=8):
         self.server = server
         self.port = 6432
         ini = server.directory / "pgbouncer.ini"
@@ -191,23 +192,28 @@ listen_port = {self.port}
 unix_socket_dir = {server.directory}
 auth_type = any
 max_client_conn = 500
-default_pool_size = 8
+default_pool_size = {size}
 """)
         ini.chmod(0o644)
         with open(server.directory / "pgbouncer.log", "wb") as log:
             self.process = subprocess.Popen([*server.user, shutil.which("pgbouncer", path=PATH),
                                              "-q", str(ini)], stdin=subprocess.DEVNULL, cwd="/",
                                             stdout=log, stderr=log)
-        socket = server.directory / f".s.PGSQL.{self.port}"
+        self.socket = server.directory / f".s.PGSQL.{self.port}"
         end = time.monotonic() + LIMIT_S
-        while not socket.exists():
+        while not self.socket.exists():
             if time.monotonic() > end or self.process.poll() is not None:
                 raise SystemExit("the pooler does not start; see " + str(ini.with_suffix(".log")))
             time.sleep(0.02)
 
+    def psql(self, text, database):
+        """What psql prints for a statement that takes this way."""
+        return self.server.psql(text, database, port=self.port)
+
     def stop(self):
         self.process.kill()
         self.process.wait(LIMIT_S)
+        self.socket.unlink(missing_ok=True)
 
 
 def available(pooler=False):
