@@ -23,6 +23,7 @@ int probe_fd(const struct probe *p)
 
 static void judge(struct probe *p, struct run *r, bool healthy, const char *why)
 {
+    p->passed = p->passed || healthy;
     if (healthy == !p->failing)
         return;
     p->failing = !healthy;
@@ -87,5 +88,6 @@ void probe_close(struct probe *p, struct run *r)
     p->running = supervisor_close(p->running);
     if (p->failing)
         tenure_withhold(r->t, false);
+    r->sick_terms = !p->failing || !r->cut ? 0 : p->passed ? 1 : r->sick_terms + 1;
     p->failing = false;
 }

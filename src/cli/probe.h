@@ -19,6 +19,7 @@ struct probe {
     struct instant limit; /* of the run in flight; later it counts as failing */
     struct supervisor *running;
     bool failing;
+    bool passed; /* once at least */
 };
 
 /* Opens it; the first run is due ttl/3 after the work has started. */
@@ -30,7 +31,7 @@ int probe_fd(const struct probe *p);
 /* Starts and finishes runs as they are due; returns when to call again at the latest. */
 struct instant probe_turn(struct probe *p, struct run *r);
 
-/* Ends a run in flight, and lets renewals go on. */
+/* Ends a run in flight, lets renewals go on, and counts terms that a failing probe has ended. */
 void probe_close(struct probe *p, struct run *r);
 
 #endif

@@ -196,6 +196,20 @@ static void wait_for_news(struct run *r, struct instant until)
     assert(n >= 0 || errno == EINTR || errno == ENOMEM);
 }
 
+bool run_rest(struct run *r, struct instant until, int *ret_code)
+{
+    while (!instant_reached(clock_now(), until)) {
+        int signo = run_signal(r);
+        if (signo) {
+            *ret_code = EXIT_SIGNAL + signo;
+            return false;
+        }
+        wait_for_news(r, until);
+        tenure_process(r->t);
+    }
+    return true;
+}
+
 static void give_up_claim(struct run *r)
 {
     tenure_error err;
@@ -233,16 +247,9 @@ static bool ask(struct run *r, struct instant limit, int *ret_code)
             return false;
         }
         say_trouble(r, &err);
-        struct instant again = instant_min(limit, instant_add(clock_now(), SPAN(RETRY_MS)));
-        while (!instant_reached(clock_now(), again)) {
-            int signo = run_signal(r);
-            if (signo) {
-                *ret_code = EXIT_SIGNAL + signo;
-                return false;
-            }
-            wait_for_news(r, again);
-            tenure_process(r->t);
-        }
+        struct instant again = instant_add(clock_now(), SPAN(RETRY_MS));
+        if (!run_rest(r, instant_min(limit, again), ret_code))
+            return false;
     }
 }
 

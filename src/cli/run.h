@@ -5,7 +5,7 @@
  *   - the command's whole tree is gone before the tenure is given back (P12);
  *   - a term that ended before its work is *cut*, whatever the command's own code is (81).
  *
- * run_open() -> { run_stand() -> run_term() } once for each term -> run_close()
+ * run_open() -> { run_stand() -> run_term() [-> run_rest()] } once for each term -> run_close()
  */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
@@ -31,6 +31,7 @@ struct run {
     bool stood_before;   /* the store has accepted a question of ours */
     bool cut;            /* the present term was lost, or told to end */
     bool lost;           /* it was lost, and people were told */
+    unsigned sick_terms; /* in a row, ended by a probe that never succeeded; cli/probe.h counts */
     int ended_by;        /* the signal by which we were asked to end during the term, or 0 */
     struct instant troubled; /* since when the store cannot be used; INSTANT_NEVER: it can */
 };
@@ -46,6 +47,10 @@ bool run_stand(struct run *r, int *ret_code);
 /* Runs the command, or holds for a signal, until the work or the term is over, and gives the
  * tenure back.  Returns the exit code; r->cut says whether the term ended first. */
 int run_term(struct run *r);
+
+/* Lets time pass, and the library work, while nothing is asked for.  False when a signal ended it,
+ * with the exit code. */
+bool run_rest(struct run *r, struct instant until, int *ret_code);
 
 /* Closes everything; returns `code`. */
 int run_close(struct run *r, int code);

@@ -1,5 +1,6 @@
 """tenure lead: terms, hand-overs and what ends them."""
 import os
+import re
 import signal
 
 from conftest import LOST, REFUSED, DENIED, USAGE, wait_until
@@ -167,6 +168,35 @@ def test_a_leader_that_was_paused_for_too_long_stands_again(cli):
 
 def alive(cli):
     return [{"alive": h["state"] != "dead"} for h in cli.holders("role")]
+
+
+def pauses(process):
+    """How long it said that it would leave the role to others, in milliseconds."""
+    found = [re.search(r"standing again in ([0-9.]+)(m?s)", line) for line in process.err.lines]
+    return [float(m[1]) * (1 if m[2] == "ms" else 1000) for m in found if m]
+
+
+def test_a_candidate_whose_probe_fails_pauses_longer_each_time(cli):
+    a = lead(cli, "a", "--ttl", "500ms", "--probe", "test -e healthy")
+    wait_until(lambda: len(pauses(a)) == 3, "three terms")
+    for n, pause in enumerate(pauses(a)):
+        assert 250 * 2 ** n <= pause <= 500 * 2 ** n, pauses(a)
+    (cli.directory / "healthy").touch()
+    epoch = a.out.wait_for("epoch", start=3)
+    wait_until(lambda: cli.holders("role")[0]["since_ms"] > 1000, "a term in which it succeeds")
+    assert a.out.lines[-1] == epoch
+    (cli.directory / "healthy").unlink()
+    wait_until(lambda: len(pauses(a)) == 4, "the end of that term")
+    assert pauses(a)[3] <= 500, pauses(a)
+
+
+def test_while_a_sick_candidate_pauses_another_leads_and_a_signal_ends_the_pause(cli):
+    a = lead(cli, "a", "--ttl", "5s", "--probe", "false")
+    a.out.wait_for("epoch")
+    lead(cli, "b").out.wait_for("epoch")
+    a.err.wait_for("standing again")
+    a.send(signal.SIGTERM)
+    assert a.wait(2) == 128 + signal.SIGTERM and cli.waiting("role") == []
 
 
 def test_a_guard_that_cannot_be_told_keeps_the_command_from_starting(cli):
