@@ -33,6 +33,25 @@ int client_open(const struct invocation *inv, const tenure_options *opt, tenure 
     return EXIT_FINE;
 }
 
+int client_open_to_watch(const struct invocation *inv, tenure **ret)
+{
+    tenure_options existing = TENURE_OPTIONS_INIT;
+    tenure_error err;
+    existing.flags = TENURE_EXISTING;
+    for (bool troubled = false;; troubled = true) {
+        int code = tenure_open(option_text(inv, OPT_STORE, NULL), &existing, ret, &err);
+        if (code >= 0 && troubled)
+            say_change("the store answers");
+        if (code >= 0)
+            return EXIT_FINE;
+        if (tenure_class(code) != TENURE_CLASS_UNREACHABLE)
+            return client_fail(&err);
+        if (!troubled)
+            say_change("%s; going on trying", err.text);
+        (void)poll(NULL, 0, TIMING_NOTICE_MS); /* for time alone */
+    }
+}
+
 void client_note_kind(const tenure *t)
 {
     if (strncmp(tenure_where(t), "memory:", 7) == 0)

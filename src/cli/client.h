@@ -14,6 +14,10 @@ struct invocation;
  * 0, or it was said what is wrong and the exit code is returned. */
 int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret);
 
+/* The same for who watches, and may be there first: while the store cannot be reached, or is not
+ * made yet, it says so once and goes on trying. */
+int client_open_to_watch(const struct invocation *inv, tenure **ret);
+
 /* Says it when what is held there keeps nobody else away. */
 void client_note_kind(const tenure *t);
 

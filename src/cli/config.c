@@ -309,7 +309,8 @@ int command_config(struct invocation *inv)
     tenure *t;
     int code = changes ? read_terms(inv, client_actor(inv, actor), &terms) : EXIT_FINE;
     if (code == EXIT_FINE)
-        code = client_open(inv, puts || watches ? &opt : NULL, &t); /* they may be the first */
+        code = watches ? client_open_to_watch(inv, &t)
+                       : client_open(inv, puts ? &opt : NULL, &t); /* who puts may be the first */
     if (code != EXIT_FINE)
         return code;
     if (changes)

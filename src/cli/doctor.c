@@ -1,5 +1,6 @@
 /* cli/doctor.c - tenure doctor: what is unsafe on this host and in this store. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/commands.h"
 #include "cli/exit.h"
@@ -17,18 +18,31 @@ static void show_finding(void *arg, bool fine, const char *text)
     *unsafe |= !fine;
 }
 
+/* Whether somebody has said which store: then it is wrong when there is none. */
+static bool is_named(const struct invocation *inv)
+{
+    const char *environment = getenv("TENURE_STORE");
+    return option_given(inv, OPT_STORE) || (environment && *environment);
+}
+
+/* To look at a mistyped store must not make it. */
 static int examine_store(const struct invocation *inv, const struct timing *timing, bool *unsafe)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
     tenure_error err;
     tenure *t;
     opt.ttl_ms = timing->ttl.ms;
-    int code = client_open(inv, &opt, &t);
-    if (code != EXIT_FINE)
-        return code;
+    opt.flags = TENURE_EXISTING;
+    int code = tenure_open(option_text(inv, OPT_STORE, NULL), &opt, &t, &err);
+    if (tenure_class(code) == TENURE_CLASS_UNREACHABLE && !is_named(inv)) {
+        puts("Store");
+        show_finding(unsafe, true, "there is none yet: what needs it first makes it");
+        return EXIT_FINE;
+    }
+    if (code < 0)
+        return client_fail(&err);
     printf("Store %s\n", client_where(t));
-    if (tenure_examine(t, show_finding, unsafe, &err) < 0)
-        code = client_fail(&err);
+    code = tenure_examine(t, show_finding, unsafe, &err) < 0 ? client_fail(&err) : EXIT_FINE;
     tenure_close(t);
     return code;
 }

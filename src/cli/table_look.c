@@ -61,6 +61,8 @@ const struct command command_row_watch = {
         "one JSON line for each change: asked, granted, serving, ending, published, ended (with "
         "cause, by and reason), left. Each line has the wall-clock time, the name, and the "
         "ticket and token it is about.\n\n"
+        "While the store cannot be reached, or nobody has made it yet, watch says so once and goes "
+        "on trying.\n\n"
         "Nothing is polled while nothing changes, but for a look each second at whether a hint "
         "was missed. A tenure that began and ended between two looks is still reported, as long "
         "as the history of its name reaches back to it.",
@@ -145,7 +147,8 @@ const struct command command_row_doctor = {
     .summary = "What is unsafe on this host and in this store",
     .about = "Examines the host (what the kernel offers to end a process tree, the clocks) and "
              "the store, one line each: ok or warn, what was found, and what follows from it. "
-             "Then comes the table of tenure timing.",
+             "Then comes the table of tenure timing. A store that is not there is not made: the "
+             "code is 82, but for one's own that nobody has used yet.",
     .examples = "tenure doctor --store sqlite:/var/lib/app/tenure.db\n",
     .options = doctor_options,
     .exits = doctor_exits,

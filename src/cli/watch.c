@@ -193,9 +193,8 @@ int command_watch(struct invocation *inv)
         .before = json_object(),
         .initial = true,
     };
-    const tenure_options opt = TENURE_OPTIONS_INIT; /* who watches may be first */
     tenure *t;
-    int code = client_open(inv, &opt, &t);
+    int code = client_open_to_watch(inv, &t);
     if (code == EXIT_FINE) {
         code = client_watch(t, look, &w);
         tenure_close(t);

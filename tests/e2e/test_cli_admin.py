@@ -4,10 +4,11 @@ import os
 import resource
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
-from conftest import BINARY, DENIED, INTERNAL, LOST, UNREACHABLE, USAGE, wait_until
+from conftest import BINARY, DENIED, INTERNAL, LIMIT_S, LOST, UNREACHABLE, USAGE, wait_until
 
 
 # ---- status and history -----------------------------------------------------------------------
@@ -185,7 +186,35 @@ def test_a_long_dead_holder_is_evicted_at_once(cli):
 # ---- doctor and store -------------------------------------------------------------------------
 
 
+def test_who_looks_at_a_store_that_is_not_there_does_not_make_it(cli):
+    mistyped = ["--store", f"sqlite:{cli.directory}/mistyped.db"]
+    for command in (["status"], ["history", "a"], ["doctor"], ["store", "check"],
+                    ["config", "get", "a"], ["evict", "a", "--token", "1", "--reason", "x"]):
+        done = cli.run(*command, *mistyped)
+        assert done.code == UNREACHABLE and "no such store" in done.err, (command, done.err)
+    watches = [cli.start(*command, *mistyped) for command in (["watch"], ["config", "watch"])]
+    for watch in watches:
+        watch.err.wait_for("no such store; going on trying")
+    assert not list(cli.directory.glob("mistyped*"))
+    assert cli.run("lock", *mistyped, "--as", "me", "a", "--", "true").code == 0
+    watches[0].err.wait_for("answers")
+    assert cli.run("config", "put", "k", "v", *mistyped).code == 0
+    watches[1].out.wait_for('"k"')
+
+
+def test_doctor_does_not_mind_that_the_user_has_no_store_yet():
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"] \
+        if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o777)
+        done = subprocess.run([*user, str(BINARY), "doctor"], capture_output=True, text=True,
+                              env={"HOME": home}, cwd="/", timeout=LIMIT_S)
+        assert done.returncode in (0, 1) and "there is none yet" in done.stdout, done.stderr
+        assert os.listdir(home) == []
+
+
 def test_doctor_says_one_line_for_each_finding_and_shows_the_timing(cli):
+    assert cli.run("store", "init").code == 0
     done = cli.run("doctor", "--ttl", "30s")
     lines = done.out.splitlines()
     findings = [line for line in lines if line.startswith(("ok ", "warn "))]
