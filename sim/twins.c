@@ -133,7 +133,7 @@ int twin_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct time
     return instant_reached(clock_now(), end) ? ETIMEDOUT : 0;
 }
 
-int twin_cond_broadcast(pthread_cond_t *c)
+int twin_cond_signal(pthread_cond_t *c)
 {
     task_tell(c);
     return 0;

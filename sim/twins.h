@@ -23,7 +23,7 @@ void twin_free(void *p);
 
 int twin_mutex_lock(pthread_mutex_t *m);
 int twin_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
-int twin_cond_broadcast(pthread_cond_t *c);
+int twin_cond_signal(pthread_cond_t *c);
 int twin_thread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
 int twin_thread_join(pthread_t thread, void **ret);
 int twin_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
@@ -37,7 +37,7 @@ ssize_t twin_getrandom(void *buf, size_t n, unsigned flags);
 #define free(p) twin_free(p)
 #define pthread_mutex_lock(m) twin_mutex_lock(m)
 #define pthread_cond_timedwait(c, m, until) twin_cond_timedwait(c, m, until)
-#define pthread_cond_broadcast(c) twin_cond_broadcast(c)
+#define pthread_cond_signal(c) twin_cond_signal(c)
 #define pthread_create(ret, attr, run, arg) twin_thread_create(ret, attr, run, arg)
 #define pthread_join(thread, ret) twin_thread_join(thread, ret)
 #define pthread_atfork(prepare, parent, child) twin_atfork(prepare, parent, child)

@@ -128,7 +128,7 @@ static void first_attempt(tenure_claim *c)
     handle_arm(t, instant_min(next, t->store->ops->due(t->store))); /* its safety net, too */
     while (c->phase == PHASE_ASKING && !c->refused && trouble_of(c, NULL) == 0 &&
            !instant_reached(clock_now(), give_up))
-        handle_wait(t, give_up);
+        claim_wait(c, give_up);
 }
 
 static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
@@ -192,7 +192,7 @@ static int wait_until(tenure_claim *c, struct instant limit, tenure_error *err)
         if (instant_reached(clock_now(), limit))
             return error_set(err, TENURE_TIMED_OUT, "%s was not acquired within the time allowed",
                              c->name);
-        handle_wait(c->handle, limit);
+        claim_wait(c, limit);
     }
 }
 
@@ -240,8 +240,10 @@ static int leave_lost(tenure_claim *c, tenure_error *err)
     return code;
 }
 
-/* Sends the question and waits for its answer.  The claim is ours meanwhile: no turn frees it. */
-static void send_leave(tenure_claim *c, struct instant give_up)
+/* Sends the question and waits for its answer.  The claim is ours meanwhile: no turn frees it.
+ * False when it was given up, and perhaps asked again: an answer to that says nothing of what the
+ * first one did. */
+static bool send_leave(tenure_claim *c, struct instant give_up)
 {
     struct instant now = clock_now();
     phase_move(&c->phase, PHASE_LEAVING);
@@ -250,9 +252,11 @@ static void send_leave(tenure_claim *c, struct instant give_up)
     c->pending = 0;
     c->look_at = instant_add(now, c->handle->timing.attempt);
     claim_send(c, QUESTION_LEAVE, now);
-    while (c->question == QUESTION_LEAVE && !instant_reached(clock_now(), give_up))
-        handle_wait(c->handle, give_up);
+    while (c->question == QUESTION_LEAVE && c->sent.ms == now.ms &&
+           !instant_reached(clock_now(), give_up))
+        claim_wait(c, give_up);
     c->awaited = false;
+    return c->question != QUESTION_LEAVE && c->sent.ms == now.ms;
 }
 
 /* Asks the store to take the ticket out, for at most one attempt. */
@@ -261,7 +265,7 @@ static int leave(tenure_claim *c, tenure_error *err)
     tenure *t = c->handle;
     struct instant give_up = instant_add(clock_now(), t->timing.attempt);
     while (c->question != QUESTION_NONE && !instant_reached(clock_now(), give_up))
-        handle_wait(t, give_up);
+        claim_wait(c, give_up);
     if (c->phase == PHASE_LOST)
         return leave_lost(c, err);
     if (!c->asked || !session_is_ready(t))
@@ -269,10 +273,10 @@ static int leave(tenure_claim *c, tenure_error *err)
     if (c->question != QUESTION_NONE)
         t->store->ops->abandon(t->store, &c->op.op);
     bool held = c->phase == PHASE_HELD;
-    send_leave(c, give_up);
-    if (c->question == QUESTION_LEAVE || c->must_leave) {
+    bool answered = send_leave(c, give_up);
+    if (!answered || c->must_leave) {
         handle_arm(t, c->look_at);
-        if (c->question == QUESTION_LEAVE)
+        if (!answered)
             return error_set(err, TENURE_UNSURE, "%s: the store did not answer the release",
                              c->name);
         return claim_op_error(c, err);

@@ -5,7 +5,8 @@
  *
  * A handle works in turns (lib/turn.c): replies are taken, hints are turned into looks, what is
  * due is started, and the timer is set for what comes next.  Blocking calls and the pump are
- * loops of turns; of several threads in one handle one turns and the others wait for it.
+ * loops of turns; of several threads in one handle one turns and the others sleep, until there is
+ * news of what they wait for or nobody turns any more.
  */
 #ifndef LIB_HANDLE_H
 #define LIB_HANDLE_H
@@ -128,7 +129,6 @@ struct tenure_claim {
 
 struct tenure {
     pthread_mutex_t mutex;
-    pthread_cond_t turned; /* after each turn of another thread */
     tenure *next;          /* in the list of all handles, for fork */
     uint64_t generation;   /* of the process that made it */
 
@@ -145,6 +145,8 @@ struct tenure {
 
     struct waiter waiter;
     bool turning;         /* a thread waits in poll() on behalf of all */
+    unsigned awakening;   /* those who were woken and do not have the mutex yet */
+    struct sleeper *sleepers; /* the others, for whom it does (lib/turn.c) */
     bool changed;         /* a hint came since the last tenure_watch() */
     bool watching;
 
@@ -187,6 +189,10 @@ void handle_arm(tenure *t, struct instant next);
 
 /* Gives up the mutex until a turn was made, at the latest at `until`.  Mutex held before, after. */
 void handle_wait(tenure *t, struct instant until);
+
+/* The same, for who waits for something about that claim: its phase, its question, its trouble or
+ * that of the session, or its standing.  Other turns may pass unseen. */
+void claim_wait(tenure_claim *c, struct instant until);
 
 /* ---- decide.c ------------------------------------------------------------------------------ */
 

@@ -226,15 +226,10 @@ static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
 static void make_locks(tenure *t)
 {
     pthread_mutexattr_t recursive; /* a tenure_look_fn may fork */
-    pthread_condattr_t attr;
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&t->mutex, &recursive);
     pthread_mutexattr_destroy(&recursive);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->turned, &attr);
-    pthread_condattr_destroy(&attr);
 }
 
 static void *pump_run(void *arg)
@@ -284,10 +279,8 @@ static int connect_to(tenure *t, const char *url, bool create, tenure_error *err
 
 static void destroy(tenure *t)
 {
-    if (handle_is_ours(t)) {
-        pthread_cond_destroy(&t->turned);
+    if (handle_is_ours(t))
         pthread_mutex_destroy(&t->mutex);
-    }
     free(t);
 }
 

@@ -55,25 +55,109 @@ void handle_turn(tenure *t)
     waiter_arm(&t->waiter, instant_min(next, t->store->ops->due(t->store)));
 }
 
+/* ---- who sleeps ------------------------------------------------------------------------------
+ *
+ * While one thread is in poll() on behalf of all, the others sleep, each on a condition of its own.
+ * Whoever gives up the mutex wakes the next one who has news, and when nobody turns any more, one
+ * who shall: so nobody is woken for nothing, and none of them finds the mutex taken by those who
+ * were woken with it.  Two may be on their way at once, so that one that is slow holds up none. */
+
+#define AWAKENING_MAX 2
+
+/* All that anybody who waits for something about a claim can wait for. */
+struct sight {
+    enum phase phase;
+    enum claim_question question;
+    struct instant sent; /* the question */
+    int standing, trouble, trouble_of_session;
+    bool refused, session_is_ready;
+};
+
+struct sleeper {
+    struct sleeper *next;
+    const tenure_claim *claim; /* NULL: it wants to see each turn */
+    struct sight sight;        /* when it fell asleep */
+    bool stale, woken;         /* a turn was made since; it was told to get up */
+    pthread_cond_t wake;
+};
+
+static struct sight sight_of(const tenure *t, const tenure_claim *c)
+{
+    struct sight s = {.session_is_ready = session_is_ready(t)};
+    s.trouble_of_session = t->session.trouble.code;
+    if (!c)
+        return s;
+    s.phase = c->phase;
+    s.question = c->question;
+    s.sent = c->sent;
+    s.standing = atomic_load(&c->standing);
+    s.trouble = c->trouble.code;
+    s.refused = c->refused;
+    return s;
+}
+
+static bool is_news(const struct sight *a, const struct sight *b)
+{
+    return a->phase != b->phase || a->question != b->question || a->standing != b->standing ||
+           a->trouble != b->trouble || a->trouble_of_session != b->trouble_of_session ||
+           a->sent.ms != b->sent.ms || a->refused != b->refused ||
+           a->session_is_ready != b->session_is_ready;
+}
+
+static bool is_concerned(const tenure *t, const struct sleeper *s)
+{
+    struct sight sight = sight_of(t, s->claim);
+    return s->claim ? is_news(&s->sight, &sight) : s->stale;
+}
+
+/* The mutex is about to be given up. */
+static void wake_next(tenure *t)
+{
+    struct sleeper *next = NULL, *any = NULL;
+    for (struct sleeper *s = t->sleepers; s && !next && t->awakening < AWAKENING_MAX; s = s->next) {
+        if (!s->woken && is_concerned(t, s))
+            next = s;
+        else if (!s->woken)
+            any = s;
+    }
+    if (!next && !t->turning && t->awakening == 0)
+        next = any;
+    if (!next)
+        return;
+    next->woken = true;
+    t->awakening++;
+    pthread_cond_signal(&next->wake);
+}
+
+static void turn_for_all(tenure *t)
+{
+    handle_turn(t);
+    for (struct sleeper *s = t->sleepers; s; s = s->next)
+        s->stale = true;
+}
+
+/* ---- coming and going ------------------------------------------------------------------------ */
+
 bool handle_enter(tenure *t)
 {
     if (!handle_is_ours(t))
         return false;
     pthread_mutex_lock(&t->mutex);
     if (session_is_ready(t) && instant_reached(clock_now(), t->waiter.armed))
-        handle_turn(t);
+        turn_for_all(t);
     return true;
 }
 
 void handle_leave(tenure *t)
 {
+    wake_next(t);
     pthread_mutex_unlock(&t->mutex);
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
 /* Another thread is in poll(): it turns for us, too. */
-static void wait_for_other(tenure *t, struct instant until)
+static void sleep_until(tenure *t, struct sleeper *s, struct instant until)
 {
     struct timespec end;
     int64_t ms = instant_diff(clock_now(), until).ms;
@@ -85,25 +169,55 @@ static void wait_for_other(tenure *t, struct instant until)
         end.tv_sec++;
         end.tv_nsec -= 1000000000L;
     }
-    pthread_cond_timedwait(&t->turned, &t->mutex, &end);
+    pthread_cond_timedwait(&s->wake, &t->mutex, &end);
 }
 
-void handle_wait(tenure *t, struct instant until)
+static void sleep_on(tenure *t, tenure_claim *c, struct instant until)
 {
+    struct sleeper self = {.next = t->sleepers, .claim = c, .sight = sight_of(t, c)}, **at;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&self.wake, &attr);
+    pthread_condattr_destroy(&attr);
+    t->sleepers = &self;
+    wake_next(t);
+    sleep_until(t, &self, until);
+    for (at = &t->sleepers; *at != &self; at = &(*at)->next)
+        continue;
+    *at = self.next;
+    if (self.woken)
+        t->awakening--;
+    pthread_cond_destroy(&self.wake);
+}
+
+/* Whoever comes while nobody turns does it; else who sleeps would miss what it waits for. */
+static void wait_about(tenure *t, tenure_claim *c, struct instant until)
+{
+    handle_arm(t, t->store->ops->due(t->store)); /* for what was asked since the last turn */
     if (t->turning) {
-        wait_for_other(t, until);
+        sleep_on(t, c, until);
         return;
     }
-    handle_arm(t, t->store->ops->due(t->store)); /* for what was asked since the last turn */
     t->turning = true;
+    wake_next(t);
     pthread_mutex_unlock(&t->mutex);
     bool readable = waiter_wait(&t->waiter, until);
     pthread_mutex_lock(&t->mutex);
     t->turning = false;
     if (readable)
         waiter_drain(&t->waiter);
-    handle_turn(t);
-    pthread_cond_broadcast(&t->turned);
+    turn_for_all(t);
+}
+
+void handle_wait(tenure *t, struct instant until)
+{
+    wait_about(t, NULL, until);
+}
+
+void claim_wait(tenure_claim *c, struct instant until)
+{
+    wait_about(c->handle, c, until);
 }
 
 /* ---- the public side ------------------------------------------------------------------------ */
@@ -119,8 +233,8 @@ EXPORT int tenure_process(tenure *t)
         return TENURE_FORKED;
     pthread_mutex_lock(&t->mutex);
     waiter_drain(&t->waiter);
-    handle_turn(t);
-    pthread_cond_broadcast(&t->turned);
+    turn_for_all(t);
+    wake_next(t);
     pthread_mutex_unlock(&t->mutex);
     return 0;
 }
