@@ -11,9 +11,11 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -282,6 +284,14 @@ def pytest_generate_tests(metafunc):
         embedded = metafunc.definition.get_closest_marker("embedded")
         fitting = [name for name in stores if stores[name].embedded or not embedded]
         metafunc.parametrize("engine", fitting, indirect=True)
+
+
+@pytest.fixture
+def binary_for_all():
+    """A copy of `tenure` that every user can run: the tree may be where only its owner gets to."""
+    with tempfile.TemporaryDirectory(prefix="tenure-") as folder:
+        os.chmod(folder, 0o755)
+        yield shutil.copy(BINARY, folder)
 
 
 @pytest.fixture

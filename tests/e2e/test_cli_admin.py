@@ -260,10 +260,10 @@ def test_a_store_named_twice_or_wrongly_is_64(cli):
         assert not (cli.directory / "x.db").exists()
 
 
-def test_the_default_store_is_in_the_state_directory_of_the_user(cli):
+def test_the_default_store_is_in_the_state_directory_of_the_user(cli, binary_for_all):
     if os.geteuid() == 0:  # root's is /var/lib: not ours to touch in a test
-        done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "--", str(BINARY),
-                               "store", "init"], capture_output=True, text=True,
+        done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "--", binary_for_all,
+                               "store", "init"], capture_output=True, text=True, cwd="/",
                               env={**{k: v for k, v in cli.env.items() if k != "TENURE_STORE"},
                                    "XDG_STATE_HOME": "/nonexistent/state"})
         assert done.returncode == DENIED and "/nonexistent" in done.stderr

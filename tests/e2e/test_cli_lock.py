@@ -331,7 +331,8 @@ def test_a_failing_probe_ends_the_tenure_by_the_ordinary_course(cli):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 @pytest.mark.parametrize("work,code", [("100", LOST), ("0.5", 0)])
-def test_a_probe_that_cannot_be_killed_counts_as_failing_and_delays_nobody(work, code):
+def test_a_probe_that_cannot_be_killed_counts_as_failing_and_delays_nobody(
+        work, code, binary_for_all):
     """As one that hangs in the kernel: here it becomes root's, and tenure is not root."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
@@ -339,9 +340,9 @@ def test_a_probe_that_cannot_be_killed_counts_as_failing_and_delays_nobody(work,
         os.chmod(probe, 0o4755)
         with open(f"{folder}/err", "w+", encoding="utf-8") as err:
             holder = subprocess.Popen(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", str(BINARY),
-                 "lock", "--store", f"sqlite:{folder}/s.db", "--ttl", "1200ms", "--probe",
-                 f"exec {probe} 1 u", "a", "--", "sleep", work], stderr=err, cwd="/")
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--",
+                 binary_for_all, "lock", "--store", f"sqlite:{folder}/s.db", "--ttl", "1200ms",
+                 "--probe", f"exec {probe} 1 u", "a", "--", "sleep", work], stderr=err, cwd="/")
             try:
                 assert holder.wait(20) == code, open(f"{folder}/err").read()
             finally:

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, DENIED, LIMIT_S, REFUSED, UNREACHABLE, wait_until
+from conftest import DENIED, LIMIT_S, REFUSED, UNREACHABLE, wait_until
 from field import as_root, engine, library, resource, store  # noqa: F401
 
 
@@ -68,10 +68,11 @@ def test_a_malformed_record_starts_no_work(cli, resource, engine, command):
 @as_root
 @pytest.mark.embedded
 @pytest.mark.parametrize("command", STANDBY, ids=" ".join)
-def test_permission_denied_is_said_and_is_not_standing_by(cli, resource, leader, engine, command):
+def test_permission_denied_is_said_and_is_not_standing_by(cli, resource, leader, command,
+                                                          binary_for_all):
     for folder in (cli.directory, *cli.directory.parents):  # the way there is open, the store not
         folder.chmod(stat.S_IMODE(folder.stat().st_mode) | 0o005)
-    done = subprocess.run([str(BINARY), *command, "job", "--", *resource.worker("S")],
+    done = subprocess.run([binary_for_all, *command, "job", "--", *resource.worker("S")],
                           env=cli.env, user=65534, group=65534, extra_groups=[], cwd="/",
                           capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == DENIED
