@@ -39,6 +39,9 @@
  * tenure_transfer() and tenure_watch() wait as they are told.  tenure_open() may take some seconds.
  * ERRORS.  A call that can fail in words takes a tenure_error, which may be NULL.  What a call
  * returns through a pointer is untouched when it fails.
+ * VERSIONS.  A struct that begins with a size grows at its end only.  Start from its initialiser:
+ * then a program goes on with a newer library, and with an older one as long as it leaves at zero
+ * what that does not know; else it is told so (TENURE_INVALID).
  * SIGNALS.  The library sets no handler, and no SIGPIPE comes from it.
  *
  * EXAMPLE (compiled and run by the tests: examples/lock.c)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/name.h"
+#include "lib/given.h"
 #include "lib/handle.h"
 #include "os/clock.h"
 
@@ -46,9 +47,6 @@ int text_accept(const char *what, const char *s, size_t max, tenure_error *err)
 
 static int terms_check(const tenure_terms *terms, tenure_error *err)
 {
-    if (terms->size != sizeof *terms)
-        return error_set(err, TENURE_INVALID, "tenure_terms.size is not sizeof(tenure_terms): use "
-                                              "TENURE_TERMS_INIT");
     if (terms->kind != TENURE_LOCK && terms->kind != TENURE_ELECTION)
         return error_set(err, TENURE_INVALID, "kind %d cannot be asked for: it is TENURE_LOCK or "
                                               "TENURE_ELECTION", (int)terms->kind);
@@ -157,20 +155,21 @@ static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_cl
     return 0;
 }
 
-EXPORT int tenure_ask(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
+EXPORT int tenure_ask(tenure *t, const char *name, const tenure_terms *given, tenure_claim **ret,
                       tenure_error *err)
 {
-    const tenure_terms defaults = TENURE_TERMS_INIT;
-    if (!terms)
-        terms = &defaults;
+    tenure_terms terms = TENURE_TERMS_INIT;
     int code = name_accept(name, err);
+    if (code == 0 && given)
+        code = given_take(&terms, sizeof terms, GIVEN_LEAST(tenure_terms, value), given,
+                          "TENURE_TERMS_INIT", err);
     if (code == 0)
-        code = terms_check(terms, err);
+        code = terms_check(&terms, err);
     if (code < 0)
         return code;
     if (!handle_enter(t))
         return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
-    code = ask(t, name, terms, ret, err);
+    code = ask(t, name, &terms, ret, err);
     handle_leave(t);
     return code;
 }

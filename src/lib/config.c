@@ -4,6 +4,7 @@
 #include <string.h>
 #include <tenure/config.h>
 
+#include "lib/given.h"
 #include "lib/handle.h"
 #include "lib/holder.h"
 #include "os/clock.h"
@@ -28,10 +29,6 @@ static int key_accept(const char *key, char ret[KEY_BYTES], tenure_error *err)
 
 static int terms_accept(const tenure_config_terms *terms, tenure_error *err)
 {
-    if (terms->size != sizeof *terms)
-        return error_set(err, TENURE_INVALID, "tenure_config_terms.size is not sizeof("
-                                              "tenure_config_terms): use "
-                                              "TENURE_CONFIG_TERMS_INIT");
     int code = terms->name ? name_accept(terms->name, err) : 0;
     if (code < 0)
         return code;
@@ -143,12 +140,16 @@ static int decide(tenure *t, const char *key, const tenure_config_terms *terms, 
     return code < 0 ? code : explain(c, code, key, terms, err);
 }
 
-static int change(tenure *t, const char *key, const tenure_config_terms *terms,
+static int change(tenure *t, const char *key, const tenure_config_terms *given,
                   const struct text *value, uint64_t *ret_version, tenure_error *err)
 {
-    static const tenure_config_terms none = TENURE_CONFIG_TERMS_INIT;
+    tenure_config_terms terms = TENURE_CONFIG_TERMS_INIT;
     struct change c = {.value = value};
-    int code = decide(t, key, terms ? terms : &none, &c, err);
+    int code = given ? given_take(&terms, sizeof terms, GIVEN_LEAST(tenure_config_terms, by), given,
+                                  "TENURE_CONFIG_TERMS_INIT", err)
+                     : 0;
+    if (code == 0)
+        code = decide(t, key, &terms, &c, err);
     if (code == 0 && ret_version)
         *ret_version = c.version;
     return code;

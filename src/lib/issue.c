@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <tenure/issue.h>
 
+#include "lib/given.h"
 #include "lib/handle.h"
 #include "lib/holder.h"
 #include "lib/permit_key.h"
@@ -41,10 +42,6 @@ static int key_accept(const char *resource, const char *operation, char ret[KEY_
 
 static int terms_accept(const tenure_permit_terms *terms, tenure_error *err)
 {
-    if (terms->size != sizeof *terms)
-        return error_set(err, TENURE_INVALID, "tenure_permit_terms.size is not sizeof("
-                                              "tenure_permit_terms): use "
-                                              "TENURE_PERMIT_TERMS_INIT");
     int code = name_accept(terms->role, err);
     if (code < 0)
         return code;
@@ -223,10 +220,8 @@ static int sign(const tenure_permit_key *key, const tenure_permit *p,
     return 0;
 }
 
-EXPORT int tenure_permit_issue(tenure *t, const tenure_permit_key *key,
-                               const tenure_permit_terms *terms,
-                               char ret_text[TENURE_PERMIT_TEXT_BYTES], tenure_permit *ret,
-                               tenure_error *err)
+static int issue(tenure *t, const tenure_permit_key *key, const tenure_permit_terms *terms,
+                 char ret_text[TENURE_PERMIT_TEXT_BYTES], tenure_permit *ret, tenure_error *err)
 {
     char stored[KEY_BYTES];
     tenure_permit p = {.key = key->id, .epoch = terms->epoch};
@@ -258,6 +253,17 @@ EXPORT int tenure_permit_issue(tenure *t, const tenure_permit_key *key,
     if (code == 0 && ret)
         *ret = p;
     return code;
+}
+
+EXPORT int tenure_permit_issue(tenure *t, const tenure_permit_key *key,
+                               const tenure_permit_terms *given,
+                               char ret_text[TENURE_PERMIT_TEXT_BYTES], tenure_permit *ret,
+                               tenure_error *err)
+{
+    tenure_permit_terms terms = TENURE_PERMIT_TERMS_INIT;
+    int code = given_take(&terms, sizeof terms, GIVEN_LEAST(tenure_permit_terms, by), given,
+                          "TENURE_PERMIT_TERMS_INIT", err);
+    return code < 0 ? code : issue(t, key, &terms, ret_text, ret, err);
 }
 
 EXPORT int tenure_permit_revoke(tenure *t, const char *resource, const char *operation,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/given.h"
 #include "lib/handle.h"
 #include "os/clock.h"
 #include "wire/duration.h"
@@ -205,9 +206,6 @@ static int take_ttl(tenure *t, int64_t ttl_ms, tenure_error *err)
 
 static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
 {
-    if (opt->size != sizeof *opt)
-        return error_set(err, TENURE_INVALID, "tenure_options.size is not sizeof(tenure_options): "
-                                              "use TENURE_OPTIONS_INIT");
     if (opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING))
         return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x",
                          opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING));
@@ -301,12 +299,17 @@ static void forget(tenure *t)
     destroy(t);
 }
 
-EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **ret,
+EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **ret,
                        tenure_error *err)
 {
-    const tenure_options defaults = TENURE_OPTIONS_INIT;
-    bool existing = opt && (opt->flags & TENURE_EXISTING);
+    tenure_options opt = TENURE_OPTIONS_INIT;
     char url[URL_BYTES];
+    int code = given ? given_take(&opt, sizeof opt, GIVEN_LEAST(tenure_options, max_silence_ms),
+                                  given, "TENURE_OPTIONS_INIT", err)
+                     : 0;
+    if (code < 0)
+        return code;
+    bool existing = (opt.flags & TENURE_EXISTING) != 0;
     tenure *t = calloc(1, sizeof *t);
     if (!t)
         return error_set(err, TENURE_NO_MEMORY, "out of memory");
@@ -314,7 +317,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **re
     t->generation = atomic_load(&handles.generation);
     make_locks(t);
     atomic_store(&t->checkin_ms, clock_now().ms);
-    int code = take_options(t, opt ? opt : &defaults, err);
+    code = take_options(t, &opt, err);
     if (code == 0)
         code = resolve(where, existing, url, err);
     if (code < 0) {
@@ -323,7 +326,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *opt, tenure **re
     }
     code = open_known(t, url, !existing, err);
     if (code == 0)
-        code = start_pump(t, opt ? opt->flags : 0, err);
+        code = start_pump(t, opt.flags, err);
     if (code < 0) {
         pthread_mutex_lock(&t->mutex);
         disconnect(t);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/permit.h"
+#include "lib/given.h"
 #include "lib/handle.h"
 #include "lib/permit_key.h"
 #include "os/clock.h"
@@ -114,10 +115,6 @@ static void explain(int verdict, const tenure_permit *p, const tenure_permit_dem
 
 static int demand_accept(const tenure_permit_demand *d, tenure_error *err)
 {
-    if (d->size != sizeof *d)
-        return error_set(err, TENURE_INVALID, "tenure_permit_demand.size is not sizeof("
-                                              "tenure_permit_demand): use "
-                                              "TENURE_PERMIT_DEMAND_INIT");
     if (d->now_ms < 0)
         return error_set(err, TENURE_INVALID, "now is %" PRId64 " ms: it is counted from 1970",
                          d->now_ms);
@@ -176,12 +173,16 @@ static int judge_in_file(const char *state, const tenure_permit *p, const tenure
 }
 
 EXPORT int tenure_permit_verify(const tenure_permit_keys *keys, const char *state,
-                                const char *text, size_t len, const tenure_permit_demand *demand,
+                                const char *text, size_t len, const tenure_permit_demand *given,
                                 tenure_permit *ret, tenure_error *err)
 {
     tenure_permit p;
+    tenure_permit_demand demand = TENURE_PERMIT_DEMAND_INIT;
     uint64_t epoch = 0;
-    int code = demand_accept(demand, err);
+    int code = given_take(&demand, sizeof demand, GIVEN_LEAST(tenure_permit_demand, retries), given,
+                          "TENURE_PERMIT_DEMAND_INIT", err);
+    if (code == 0)
+        code = demand_accept(&demand, err);
     if (code < 0)
         return code;
     if (len > 0 && text[len - 1] == '\n')
@@ -191,10 +192,10 @@ EXPORT int tenure_permit_verify(const tenure_permit_keys *keys, const char *stat
         return error_set(err, code, "the permit cannot be verified: %s",
                          tenure_error_sentence(code));
     if (code != TENURE_PERMIT_ADMIT) {
-        explain(code, &p, demand, 0, err);
+        explain(code, &p, &demand, 0, err);
         return code;
     }
     if (ret)
         *ret = p;
-    return judge_in_file(state, &p, demand, &epoch, err);
+    return judge_in_file(state, &p, &demand, &epoch, err);
 }

@@ -85,6 +85,26 @@ static void options_that_make_no_sense_are_refused(void)
     CHECK(REFUSED(open_with(opt), "128 bytes"));
 }
 
+/* Options as a later version of the header may have them. */
+struct later {
+    tenure_options known;
+    int64_t more;
+};
+
+static void options_of_a_newer_program_are_taken_when_they_ask_for_nothing_new(void)
+{
+    tenure *t = NULL;
+    struct later later = {TENURE_OPTIONS_INIT, 0};
+    later.known.size = sizeof later;
+    fresh();
+    CHECK(tenure_open(url, &later.known, &t, &err) == 0);
+    t = tenure_close(t);
+    later.more = 1;
+    CHECK(REFUSED(tenure_open(url, &later.known, &t, &err), "newer libtenure") && !t);
+    later.known.size = SIZE_MAX;
+    CHECK(REFUSED(tenure_open(url, &later.known, &t, &err), "TENURE_OPTIONS_INIT") && !t);
+}
+
 static void a_url_with_a_typo_is_refused_with_what_is_known(void)
 {
     static const char *const bad[] = {"", "sqllite:x.db", "x.db", "sqlite", "sqlite:", ":x",
@@ -218,6 +238,7 @@ int main(int argc, char **argv)
     is_sqlite = argc > 1 && strcmp(argv[1], "sqlite") == 0;
     return TAP_RUN(TAP(a_ttl_below_its_floor_or_above_its_ceiling_is_refused),
                    TAP(options_that_make_no_sense_are_refused),
+                   TAP(options_of_a_newer_program_are_taken_when_they_ask_for_nothing_new),
                    TAP(a_url_with_a_typo_is_refused_with_what_is_known),
                    TAP(a_name_that_is_none_is_refused_by_every_call),
                    TAP(terms_that_make_no_sense_are_refused),
