@@ -115,13 +115,13 @@ def test_who_holds_stops_in_time_and_nobody_starts_until_it_thaws(cli, disk, res
 def test_one_frozen_member_of_three_costs_nobody_anything(command, disk):
     with etcd_on(disk, 3) as url:
         cli = command(url)
-        holder, token = cli.hold("job", "--ttl", "6s")
+        holder, token = cli.hold("job", "--ttl", "8s")
         waiter = cli.start("lock", "--ttl", "6s", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
         cli.wait_for_waiters("job", 1)
         with disk.frozen():
             wait_until(lambda: cli.run("lock", "other", "--", "true").code == 0,
                        "the next leader of the three")
-            pause(8)  # longer than the holder's TTL
+            pause(10)  # longer than the holder's TTL
             assert holder.running and cli.holders("job")[0]["token"] == token
         holder.send(15)
         assert holder.wait() == 0
