@@ -22,9 +22,9 @@
 -- row is there and not `dead`, whatever the clock says.  `beat` counts its renewals: who declares
 -- it dead names the beat that it watched, so a renewal that comes in between wins.
 --
--- CONTENTION.  Who loses twice in a row asks for the record first (hold()), decides, and writes, in
--- one transaction: then the server's queue of row locks is the order.  A name that is not there is
--- held by a row of version 1, which no other transaction ever sees.
+-- CONTENTION.  Who loses four times in a row asks for the record first (hold()), decides, and
+-- writes, in one transaction: then the server's queue of row locks is the order.  A name that is
+-- not there is held by a row of version 1, which no other transaction ever sees.
 --
 -- LOCKS are taken in one order, always: sessions by id, then records by key, then meta.  None is
 -- held longer than one call, or two and a commit after hold(), which the server cuts short when

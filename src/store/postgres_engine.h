@@ -41,7 +41,7 @@
                             * request of its kind on it, when the server makes its plans; a renewal
                             * gets so long since its connection began only */
 #define PG_NAME_AFTER 4    /* answers, before a statement gets a name */
-#define PG_HOLD_AFTER 2    /* losses, before a record is waited for */
+#define PG_HOLD_AFTER 4    /* losses, before a record is waited for */
 #define PG_POLL_MS 250     /* between looks when no bell can be heard */
 
 /* ---- connections (postgres_link.c) --------------------------------------------------------- */
