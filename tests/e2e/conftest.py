@@ -32,15 +32,18 @@ USAGE, REFUSED, LOST, UNREACHABLE, DENIED, INTERNAL, UNSURE = 64, 80, 81, 82, 83
 
 
 def wait_until(condition, what="it", limit=LIMIT_S):
-    """Waits until condition() is true; returns what it returned."""
+    """Waits until condition() is true; returns what it returned.  Rests for longer than it looks,
+    since to look may be to start a process, and others have tests to run."""
     end = time.monotonic() + limit
     while True:
+        begun = time.monotonic()
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"{what} did not happen within {limit} s")
-        time.sleep(0.005)
+        time.sleep(min(max(2 * (now - begun), 0.005), 0.1))
 
 
 def pause(seconds):
@@ -142,24 +145,23 @@ class Marked:
     @staticmethod
     def _read(pid, what):
         try:
-            return pathlib.Path(f"/proc/{pid}/{what}").read_bytes()
+            with open(f"/proc/{pid}/{what}", "rb", buffering=0) as file:
+                return file.read()
         except OSError:  # gone, or another user's
             return b""
 
     def _words(self, pid):
         return self._read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
 
-    def resume(self):
-        """Lets go on what the test has stopped: a stopped guardian ends nothing."""
-        for pid in self.pids():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-
     def end(self):
-        """When those that the test started are dead, the others end by themselves."""
+        """When those that the test started are dead, the others end by themselves; but what the
+        test has stopped has to go on for it: a stopped guardian ends nothing."""
         def gone():
-            self.resume()
-            return not self.pids()
+            left = self.pids()
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+            return not left
 
         try:
             wait_until(gone, "the end of all processes")
@@ -257,7 +259,6 @@ class Cli:
                           f"{count} waiting for {name}")
 
     def end(self):
-        self._marked.resume()
         for process in self._running:
             process.end()
         self._marked.end()

@@ -159,14 +159,18 @@ for line in sys.stdin:
     def __init__(self, server, database, role="postgres"):
         super().__init__()
         self.server, self.database = server, database
-        server.psql(f"CREATE DATABASE {database}")
+        server.sql(f"CREATE DATABASE {database} STRATEGY FILE_COPY")  # the quicker one
         self.target = server.url(database)
         self.elsewhere = server.url("none")
-        self.psql("CREATE TABLE invoice (id serial PRIMARY KEY, total integer);"
-                  "CREATE TABLE other (x integer)")
+        self.sql("CREATE TABLE invoice (id serial PRIMARY KEY, total integer);"
+                 "CREATE TABLE other (x integer)")
 
-    def psql(self, sql, user="postgres"):
-        return self.server.psql(sql, self.database, user)
+    def end(self):
+        super().end()
+        self.server.hang_up(self.database)
+
+    def sql(self, text, user="postgres"):
+        return self.server.sql(text, self.database, user)
 
     @staticmethod
     def options(token, name=NAME):
@@ -182,12 +186,12 @@ for line in sys.stdin:
                               env=env)
 
     def query(self, sql):
-        return int(self.psql(sql))
+        return int(self.sql(sql))
 
     def replace_table(self):
-        self.psql("CREATE TABLE copy (LIKE invoice INCLUDING ALL);"
-                  "INSERT INTO copy SELECT * FROM invoice; DROP TABLE invoice CASCADE;"
-                  "ALTER TABLE copy RENAME TO invoice")
+        self.sql("CREATE TABLE copy (LIKE invoice INCLUDING ALL);"
+                 "INSERT INTO copy SELECT * FROM invoice; DROP TABLE invoice CASCADE;"
+                 "ALTER TABLE copy RENAME TO invoice")
 
     def dump(self):
         done = subprocess.run(["pg_dump", "--schema-only", self.target], text=True, check=True,

@@ -134,7 +134,6 @@ def test_the_death_of_a_holder_s_host_is_noticed_within_the_bound(start):
     process, token = cli.hold("job", "--ttl", "2s")
     waiter = cli.start("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
     cli.wait_for_waiters("job", 1)
-    cli._marked.resume()
     began = time.monotonic()
     process.send(signal.SIGSTOP)  # as good as a host that is gone: it says nothing any more
     assert int(waiter.out.wait_for(str.isdigit)) > token

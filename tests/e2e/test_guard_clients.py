@@ -27,7 +27,7 @@ def ledger():
 def test_the_jdbc_example_of_the_manual_writes_and_is_fenced(ledger, tmp_path):
     page = (ROOT / "docs/guard-postgres.md").read_text()
     (tmp_path / "Bill.java").write_text(re.search(r"^```java\n(.*?)^```$", page, re.M | re.S)[1])
-    ledger.psql("ALTER TABLE invoice ALTER id TYPE text, ALTER total TYPE integer")
+    ledger.sql("ALTER TABLE invoice ALTER id TYPE text, ALTER total TYPE integer")
     subprocess.run(["javac", "Bill.java"], cwd=tmp_path, check=True, timeout=4 * LIMIT_S)
     run = ["java", "-cp", f"{JDBC}:{tmp_path}", "Bill",
            f"jdbc:postgresql://127.0.0.1:{ledger.server.port}/ledger"]

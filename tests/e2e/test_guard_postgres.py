@@ -152,13 +152,13 @@ def test_a_prepared_transaction_holds_the_announcement_up_over_a_restart(guarded
     server.stop(signal.SIGQUIT)
     server.start()
     assert guarded.announce(43).returncode == 82
-    guarded.psql("COMMIT PREPARED 'half'")
+    guarded.sql("COMMIT PREPARED 'half'")
     assert guarded.announce(43).returncode == 0
     assert (guarded.count(), guarded.mark()) == (1, 43)
 
 
 def test_an_announced_mark_survives_a_crash_also_where_commits_do_not(guarded, server):
-    guarded.psql(f"ALTER DATABASE {guarded.database} SET synchronous_commit = off")
+    guarded.sql(f"ALTER DATABASE {guarded.database} SET synchronous_commit = off")
     assert guarded.announce(43).returncode == 0
     server.stop(signal.SIGQUIT)
     server.start()
@@ -199,7 +199,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_stale_token_is_refused_in_every_way_to_write(ledger, way):
-    ledger.psql("CREATE TABLE customer (id integer PRIMARY KEY); INSERT INTO customer VALUES (1);"
+    ledger.sql("CREATE TABLE customer (id integer PRIMARY KEY); INSERT INTO customer VALUES (1);"
                 "ALTER TABLE invoice ADD customer integer DEFAULT 1 REFERENCES customer "
                 "ON DELETE CASCADE ON UPDATE CASCADE;"
                 "INSERT INTO invoice VALUES (1, 1); CREATE VIEW looks AS SELECT * FROM invoice;"
@@ -217,10 +217,10 @@ def test_a_stale_token_is_refused_in_every_way_to_write(ledger, way):
 
 
 def test_partitions_are_guarded_also_those_that_come_later(ledger):
-    ledger.psql("CREATE TABLE log (at integer, x integer) PARTITION BY RANGE (at);"
+    ledger.sql("CREATE TABLE log (at integer, x integer) PARTITION BY RANGE (at);"
                 "CREATE TABLE log_1 PARTITION OF log FOR VALUES FROM (0) TO (10)")
     assert ledger.install(table="log").returncode == 0
-    ledger.psql("CREATE TABLE log_2 PARTITION OF log FOR VALUES FROM (10) TO (20)")
+    ledger.sql("CREATE TABLE log_2 PARTITION OF log FOR VALUES FROM (10) TO (20)")
     assert ledger.announce(42).returncode == 0
     new, old = ledger.writer(42), ledger.writer(41)
     for sql in ("INSERT INTO log VALUES (1, 1), (11, 11)", "INSERT INTO log_1 VALUES (2, 2)",
@@ -247,8 +247,8 @@ def test_partitions_are_guarded_also_those_that_come_later(ledger):
     ("away.invoice", "away.invoice"), ("INVOICE", "invoice"), ('a"b', '"a""b"'),
     ("x; DROP TABLE invoice", '"x; DROP TABLE invoice"')])
 def test_a_table_is_named_as_in_sql_or_exactly(ledger, written, table):
-    ledger.psql("CREATE SCHEMA away")
-    ledger.psql(f"CREATE TABLE IF NOT EXISTS {table} (id integer, total integer)")
+    ledger.sql("CREATE SCHEMA away")
+    ledger.sql(f"CREATE TABLE IF NOT EXISTS {table} (id integer, total integer)")
     done = ledger.install(table=written)
     assert done.returncode == 0, done.stderr
     assert ledger.writer(0).run(f"INSERT INTO {table} VALUES (1, 1)").startswith("TNG04")
@@ -264,7 +264,7 @@ def test_a_table_is_named_as_in_sql_or_exactly(ledger, written, table):
     ("pg_class", "cannot be guarded"), ("information_schema.sql_parts", "cannot be guarded"),
     ("none.such", "no such table"), ("a.b.c.d", "no such table")])
 def test_what_cannot_carry_a_guard_is_refused(ledger, table, words):
-    ledger.psql("CREATE VIEW looks AS SELECT 1; CREATE MATERIALIZED VIEW summary AS SELECT 1")
+    ledger.sql("CREATE VIEW looks AS SELECT 1; CREATE MATERIALIZED VIEW summary AS SELECT 1")
     done = ledger.install(table=table)
     assert done.returncode == 64 and words in done.stderr, done.stderr
     assert not any("tenure" in line for line in ledger.dump())
@@ -293,7 +293,7 @@ def test_every_verdict_has_an_sqlstate_of_its_own(ledger):
     writer = ledger.writer(1)
     assert writer.run(f"SET tenure.token = 'a=1 {NAME}=41 {NAME}=42 b=2'") == "done"
     assert writer.run(INSERT) == "done"
-    ledger.psql("DROP SEQUENCE tenure_guard.mark_1")
+    ledger.sql("DROP SEQUENCE tenure_guard.mark_1")
     assert writer.run(SECOND).startswith("TNG05")
     assert ledger.announce(43).returncode == 83
 
@@ -330,7 +330,7 @@ def test_refusals_are_counted_although_their_transactions_are_rolled_back(guarde
 @pytest.fixture
 def roles(ledger):
     """`owner` owns the ledger's tables and is no superuser; `app` may write to them."""
-    ledger.psql(f"DO $$ BEGIN CREATE ROLE owner LOGIN; CREATE ROLE app LOGIN; "
+    ledger.sql(f"DO $$ BEGIN CREATE ROLE owner LOGIN; CREATE ROLE app LOGIN; "
                 f"EXCEPTION WHEN duplicate_object THEN END $$;"
                 f"GRANT CREATE ON DATABASE {ledger.database} TO owner;"
                 f"ALTER TABLE invoice OWNER TO owner; ALTER TABLE other OWNER TO owner;"
@@ -351,7 +351,7 @@ def test_neither_extension_nor_superuser_is_needed(roles):
     denied = roles.announce(43)
     assert denied.returncode == 83 and "permission denied" in denied.stderr
     assert "guard-postgres.md says what a role needs" in denied.stderr
-    roles.psql("GRANT USAGE ON SCHEMA tenure_guard TO app")
+    roles.sql("GRANT USAGE ON SCHEMA tenure_guard TO app")
     assert roles.announce(43).returncode == 0
     writer = roles.writer(42)
     assert writer.run(SECOND).startswith("TNG01")
@@ -367,7 +367,7 @@ def test_neither_extension_nor_superuser_is_needed(roles):
 @pytest.mark.parametrize("table,role", [("invoice", "app"), ("other", "owner")])
 def test_without_the_rights_nothing_is_installed(roles, table, role):
     """`app` may not make a schema; `owner` does not own one of the tables."""
-    roles.psql("ALTER TABLE other OWNER TO postgres; REVOKE ALL ON other FROM owner")
+    roles.sql("ALTER TABLE other OWNER TO postgres; REVOKE ALL ON other FROM owner")
     done = tenure("guard", "install", by(roles, role), "--name", NAME, "--table", "invoice",
                   "--table", table)
     assert done.returncode == 83 and "permission denied" in done.stderr, done.stderr
@@ -382,11 +382,11 @@ def test_a_role_that_does_not_exist_is_denied_and_a_server_that_is_not_there_unr
 
 
 def test_check_finds_a_trigger_that_was_switched_off_or_altered(guarded):
-    guarded.psql("ALTER TABLE invoice DISABLE TRIGGER tenure_guard")
+    guarded.sql("ALTER TABLE invoice DISABLE TRIGGER tenure_guard")
     assert guarded.check()[0]["tables"][0]["state"] == "unprotected"
     assert guarded.install().returncode == 0
     assert guarded.check()[0]["tables"][0]["state"] == "intact"
-    guarded.psql("DROP TRIGGER tenure_guard ON invoice; CREATE TRIGGER tenure_guard BEFORE INSERT "
+    guarded.sql("DROP TRIGGER tenure_guard ON invoice; CREATE TRIGGER tenure_guard BEFORE INSERT "
                  "ON invoice EXECUTE FUNCTION tenure_guard.admit('billing/invoices', '1', 'f')")
     assert guarded.check()[0]["tables"][0]["state"] == "altered"
     assert guarded.install().returncode == 0
@@ -394,14 +394,14 @@ def test_check_finds_a_trigger_that_was_switched_off_or_altered(guarded):
 
 
 def test_a_schema_that_is_not_ours_is_left_alone(ledger):
-    ledger.psql("CREATE SCHEMA tenure_guard")
+    ledger.sql("CREATE SCHEMA tenure_guard")
     for verb, options in (("install", ["--name", NAME, "--table", "invoice"]), ("check", []),
                           ("remove", ["--name", NAME])):
         done = ledger.guard(verb, *options)
         assert done.returncode == 83 and "not the one" in done.stderr
-    ledger.psql("DROP SCHEMA tenure_guard")
+    ledger.sql("DROP SCHEMA tenure_guard")
     assert ledger.install().returncode == 0
-    ledger.psql("CREATE OR REPLACE FUNCTION tenure_guard.judge(mark bigint, shown text, "
+    ledger.sql("CREATE OR REPLACE FUNCTION tenure_guard.judge(mark bigint, shown text, "
                 "is_strict boolean) RETURNS text LANGUAGE sql AS 'SELECT ''admit'''")
     done = ledger.guard("check")
     assert done.returncode == 83 and "not the one" in done.stderr
@@ -411,7 +411,7 @@ def test_a_dump_keeps_the_guard_and_its_mark(guarded, server):
     assert guarded.announce(43).returncode == 0
     assert guarded.writer(43).run(INSERT) == "done"
     copy = PostgresLedger(server, next(databases))
-    copy.psql("DROP TABLE invoice, other")
+    copy.sql("DROP TABLE invoice, other")
     dump = subprocess.run(["pg_dump", guarded.target], check=True, text=True, capture_output=True)
     subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", copy.target], input=dump.stdout,
                    check=True, text=True, capture_output=True)

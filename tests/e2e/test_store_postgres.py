@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 
+import psycopg2
 import pytest
 
 from conftest import BINARY, DENIED, LOST, REFUSED, ROOT, UNREACHABLE, USAGE, Cli, wait_until
@@ -26,8 +27,8 @@ def server():
         os.chmod(directory, 0o755)
         made = postgres_server.Server(f"{directory}/server")
         made.start()
-        made.psql("CREATE DATABASE tenure")
-        made.psql("CREATE ROLE app LOGIN")
+        made.sql("CREATE DATABASE tenure")
+        made.sql("CREATE ROLE app LOGIN")
         yield made
         made.stop(signal.SIGQUIT)
 
@@ -51,7 +52,7 @@ def store(server, schema):
 
 
 def ask(server, question):
-    return server.psql(question, "tenure")
+    return server.sql(question, "tenure")
 
 
 def grant_rights(server, schema):
@@ -144,10 +145,10 @@ def test_a_role_with_the_documented_rights_can_use_it_and_nothing_else(cli, serv
     assert cli.status()["job"]["holders"] == []
     assert cli.run("history", "job").code == 0
     for table in "record", "session", "meta", "token":
-        with pytest.raises(subprocess.CalledProcessError):
-            server.psql(f"SELECT * FROM {schema}.{table}", "tenure", "app")
-    with pytest.raises(subprocess.CalledProcessError):
-        server.psql(f"SELECT {schema}.raise_tokens(10)", "tenure", "app")
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            server.sql(f"SELECT * FROM {schema}.{table}", "tenure", "app")
+    with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+        server.sql(f"SELECT {schema}.raise_tokens(10)", "tenure", "app")
 
 
 # ---- URLs ----------------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ def test_a_server_that_is_started_anew_finds_its_holder(cli, server, schema):
 def test_connections_that_are_closed_when_idle_cost_nothing(cli, server, schema):
     for setting in "idle_session_timeout = '200ms'", "statement_timeout = '1s'", \
             "idle_in_transaction_session_timeout = '200ms'":
-        server.psql(f"ALTER DATABASE tenure SET {setting}")
+        server.sql(f"ALTER DATABASE tenure SET {setting}")
     try:
         holder, token = holds(cli)
         waiter = cli.start("lock", "job", "--", "true")
@@ -209,7 +210,7 @@ def test_connections_that_are_closed_when_idle_cost_nothing(cli, server, schema)
         holder.send(signal.SIGTERM)
         assert waiter.wait() == 0
     finally:
-        server.psql("ALTER DATABASE tenure RESET ALL")
+        server.sql("ALTER DATABASE tenure RESET ALL")
 
 
 # ---- processes -----------------------------------------------------------------------------------
@@ -233,14 +234,14 @@ def test_a_pooler_that_does_not_show_itself_costs_a_holder_nothing(cli, server, 
     named = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'tenure_%'"
     pooler = postgres_server.Pooler(server, "tenure", size=1)
     relay = Disguise(f"{server.directory}/.s.PGSQL.{pooler.port}",
-                     int(pooler.psql("SELECT pg_backend_pid()", "tenure")))
+                     int(pooler.sql("SELECT pg_backend_pid()", "tenure")))
     cli.env["TENURE_STORE"] = (f"postgres://postgres@127.0.0.1:{relay.port}/tenure"
                                f"?schema={schema}")
     try:
         holder, token = holds(cli, "1s")
-        wait_until(lambda: pooler.psql(named, "tenure") != "0", "a statement has a name")
+        wait_until(lambda: pooler.sql(named, "tenure") != "0", "a statement has a name")
         second, _ = holds(cli, "1s", "other")    # finds its names taken
-        pooler.psql("DEALLOCATE ALL", "tenure")  # the first one finds them lost
+        pooler.sql("DEALLOCATE ALL", "tenure")  # the first one finds them lost
         for _ in range(6):
             renewed(server, schema)
         assert holder.running and second.running
@@ -322,11 +323,11 @@ def test_doctor_names_what_is_unsafe(cli, server):
     assert re.search(r"warn +fsync is off", done.out)
     assert re.search(r"ok +synchronous_commit is on", done.out)
     assert re.search(r"ok +PostgreSQL 1\d", done.out)
-    server.psql("ALTER DATABASE tenure SET synchronous_commit = off")
+    server.sql("ALTER DATABASE tenure SET synchronous_commit = off")
     try:
         assert re.search(r"warn +synchronous_commit is off", cli.run("doctor").out)
     finally:
-        server.psql("ALTER DATABASE tenure RESET ALL")
+        server.sql("ALTER DATABASE tenure RESET ALL")
 
 
 def test_doctor_names_missing_rights_and_a_pooler(cli, server, schema):

@@ -40,8 +40,8 @@ def pair():
 
 
 def has_replayed(primary, standby):
-    end = primary.psql("SELECT pg_current_wal_lsn()")
-    return standby.psql(f"SELECT pg_last_wal_replay_lsn() >= '{end}'") == "t"
+    end = primary.sql("SELECT pg_current_wal_lsn()")
+    return standby.sql(f"SELECT pg_last_wal_replay_lsn() >= '{end}'") == "t"
 
 
 def both(primary, standby):
@@ -77,7 +77,7 @@ def test_a_grant_that_was_not_replicated_is_lost_and_its_token_stays_taken(comma
     cli = made(command(both(primary, standby)))
     cli.lock_once()
     wait_until(lambda: has_replayed(primary, standby), "what was committed reaches the standby")
-    standby.psql("SELECT pg_wal_replay_pause()")
+    standby.sql("SELECT pg_wal_replay_pause()")
     standby.stop()
     process, token = cli.hold("job", "--ttl", "20s")
     primary.stop(signal.SIGQUIT)
@@ -156,8 +156,8 @@ def fill(place):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a mount")
 def test_a_full_disk_refuses_and_says_so_and_who_holds_goes_on(command):
     with small_disk(40) as place, running_server() as server:
-        server.psql(f"CREATE TABLESPACE small LOCATION '{place}'")
-        server.psql("CREATE DATABASE small TABLESPACE small")
+        server.sql(f"CREATE TABLESPACE small LOCATION '{place}'")
+        server.sql("CREATE DATABASE small TABLESPACE small")
         cli = made(command(server.url("small")))
         process, token = cli.hold("held", "--ttl", "20s")
         filler = fill(place)

@@ -116,7 +116,7 @@ class PostgresStore(ServedStore):
 
     def alive(self):
         """Connections count, too: nobody is there any more who could use one."""
-        return int(self.server.psql(
+        return int(self.server.sql(
             "SELECT (SELECT count(*) FROM tenure.session WHERE NOT dead AND expires > "
             "extract(epoch FROM clock_timestamp()) * 1000) + (SELECT count(*) FROM "
             "pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())"))

@@ -1,5 +1,6 @@
 """A PostgreSQL server for tests, started in a directory of its own."""
 import contextlib
+import fcntl
 import glob
 import os
 import pathlib
@@ -7,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import time
+
+import psycopg2
 
 LIMIT_S = 60
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
@@ -18,6 +21,27 @@ def programs():
                    key=lambda p: int(p.split("/")[4].split(".")[0]), reverse=True)
     found += [os.path.dirname(p) for p in [shutil.which("initdb")] if p]
     return next((p for p in found if os.path.exists(f"{p}/postgres")), None)
+
+
+def shown(value):
+    """A value as PostgreSQL writes it."""
+    if value is None:
+        return ""
+    return "ft"[value] if isinstance(value, bool) else str(value)
+
+
+def rows_of(link, text):
+    """What statements answer on a connection: a|b for each row of the last."""
+    link.autocommit = True
+    with link.cursor() as cursor:
+        cursor.execute(text)
+        rows = cursor.fetchall() if cursor.description else []
+    return "\n".join("|".join(map(shown, row)) for row in rows)
+
+
+def copy_folder(source, target):
+    """With owners and modes, which shutil would leave out."""
+    subprocess.run(["cp", "-a", str(source), str(target)], check=True)
 
 
 class Server:
@@ -32,6 +56,7 @@ class Server:
         self.port = port or 5432
         self.listen = "127.0.0.1" if port else ""
         self.process = None
+        self._links = {}  # by (database, user)
         # It refuses to run as root.
         self.user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] \
             if os.geteuid() == 0 else []
@@ -43,8 +68,26 @@ class Server:
         self._make()
 
     def _make(self):
+        """initdb takes longer than most tests: whoever starts many servers has a directory in
+        TENURE_PG_TEMPLATE, where the first leaves what it made for the others to copy."""
+        shelf = os.environ.get("TENURE_PG_TEMPLATE")
+        if not shelf:
+            self._initdb()
+            return
+        template = pathlib.Path(shelf) / "data"
+        with open(f"{shelf}/lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not template.exists():
+                self._initdb()
+                copy_folder(self.data, f"{template}.new")
+                os.rename(f"{template}.new", template)
+                return
+        self.data.rmdir()
+        copy_folder(template, self.data)
+
+    def _initdb(self):
         self._run("initdb", "-A", "trust", "-N", "-U", "postgres", "-D", str(self.data),
-                  "--no-locale", "-E", "UTF8")
+                  "--no-locale", "-E", "UTF8", "--wal-segsize=1")
 
     def move(self, host, address):
         """It is to run behind these words, on another host, and to listen at that address."""
@@ -57,14 +100,31 @@ class Server:
         subprocess.run([*self.user, f"{programs()}/{program}", *arguments], check=True,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/")
 
-    def psql(self, text, database="postgres", user="postgres", port=None):
-        """What psql prints for a statement."""
-        done = subprocess.run([f"{programs()}/psql", "-X", "-q", "-A", "-t", "-v",
-                               "ON_ERROR_STOP=1", "-h", str(self.directory), "-p",
-                               str(port or self.port),
-                               "-U", user, "-d", database, "-c", text], check=True, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
-        return done.stdout.strip()
+    def connect(self, database, user="postgres", port=None):
+        return psycopg2.connect(host=str(self.directory), port=port or self.port, user=user,
+                                dbname=database)
+
+    def sql(self, text, database="postgres", user="postgres"):
+        """What statements answer, as text.  The connection is kept, and each time as good as new:
+        one more process of the server is most of the work."""
+        known = self._links.pop((database, user), None)
+        link = known or self.connect(database, user)
+        try:
+            answer = rows_of(link, text)
+            rows_of(link, "DISCARD ALL")
+        except psycopg2.Error:
+            ended = known and known.closed
+            link.close()
+            if ended:  # meanwhile, by whatever the test does to the server
+                return self.sql(text, database, user)
+            raise
+        self._links[database, user] = link
+        return answer
+
+    def hang_up(self, database=None):
+        """Closes what sql() has kept."""
+        for key in [key for key in self._links if database in (None, key[0])]:
+            self._links.pop(key).close()
 
     def start(self, environment=None):
         settings = ["fsync=off", "full_page_writes=off", "max_connections=200",
@@ -80,15 +140,16 @@ class Server:
         end = time.monotonic() + LIMIT_S
         while True:
             try:
-                self.psql("SELECT 1")
+                self.sql("SELECT 1")
                 return
-            except subprocess.CalledProcessError:
+            except psycopg2.OperationalError:
                 if time.monotonic() > end or self.process.poll() is not None:
                     raise SystemExit(f"the server does not start:\n{self.log.read_text()}")
                 time.sleep(0.05)
 
     def stop(self, how=signal.SIGINT):
         """SIGINT ends what runs; SIGQUIT is a crash."""
+        self.hang_up()
         if self.process and self.process.poll() is None:
             self.process.send_signal(how)
             self.process.wait(LIMIT_S)
@@ -135,6 +196,7 @@ class Server:
         """It ends all connections and takes no new ones, as if it were not there."""
         path = self.directory / f".s.PGSQL.{self.port}"
         away = path.with_name("away")
+        self.hang_up()
         path.rename(away)
         try:
             self._send(self._children(of_clients=True), signal.SIGTERM)
@@ -159,7 +221,7 @@ class Standby(Server):
                   str(self.primary.port), "-D", str(self.data), "-R", "-c", "fast", "-X", "stream")
 
     def promote(self):
-        self.psql("SELECT pg_promote()")
+        self.sql("SELECT pg_promote()")
 
 
 class Recovered(Server):
@@ -206,9 +268,10 @@ default_pool_size = {size}
                 raise SystemExit("the pooler does not start; see " + str(ini.with_suffix(".log")))
             time.sleep(0.02)
 
-    def psql(self, text, database):
-        """What psql prints for a statement that takes this way."""
-        return self.server.psql(text, database, port=self.port)
+    def sql(self, text, database):
+        """What statements answer that take this way; the connection is not kept."""
+        with contextlib.closing(self.server.connect(database, port=self.port)) as link:
+            return rows_of(link, text)
 
     def stop(self):
         self.process.kill()

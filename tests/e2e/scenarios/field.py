@@ -143,14 +143,14 @@ class PostgresStore:
             os.chmod(directory, 0o755)
             cls._server = postgres_server.Server(f"{directory}/server")
             cls._server.start()
-            cls._server.psql("CREATE DATABASE tenure")
+            cls._server.sql("CREATE DATABASE tenure")
             atexit.register(shutil.rmtree, directory)
             atexit.register(cls._server.stop, signal.SIGQUIT)
         return cls._server
 
     def ask(self, question):
         """Rows of text; {} is the schema."""
-        answer = self.server.psql(question.format(self.schema), "tenure")
+        answer = self.server.sql(question.format(self.schema), "tenure")
         return [row.split("|") for row in answer.splitlines()]
 
     @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Holding one process at a named point of the code (src/os/point.h).
 
-The points exist in a build of their own, which is made here when there is none: build-points,
-or $TENURE_POINTS_BUILD.
+The points exist in a build of their own, which is made here when there is none: build-points, or
+$TENURE_POINTS_BUILD, which tools/test sets to a build that it has anyway.
 """
 import errno
 import fcntl
