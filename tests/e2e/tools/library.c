@@ -5,6 +5,7 @@
  *     acquire NAME WAIT_MS            check, token, left    event (the oldest, or 0)
  *     wait MS                         release               close
  *     process                         busy N (threads)      serve MS (turns until then)
+ *     put KEY VALUE NAME              a guarded value, under the claim's token of NAME
  *     rally NAME ROUNDS FILE          takes and gives back in turn with others, until there were
  *                                     so many hand-overs; FILE is shared.  Answers how many came
  *                                     to us, the worst and the median in microseconds
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <tenure/config.h>
 #include <tenure/tenure.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,6 +71,16 @@ static void do_lease(char **w)
     else
         code = tenure_lease_drop(handle, w[2], token, &err);
     answer_number(code, token);
+}
+
+static void do_put(char **w)
+{
+    tenure_config_terms terms = TENURE_CONFIG_TERMS_INIT;
+    uint64_t version = 0;
+    terms.name = w[3];
+    terms.epoch = tenure_claim_token(claim);
+    int code = tenure_config_put(handle, w[1], w[2], strlen(w[2]), &terms, &version, &err);
+    answer_number(code, version);
 }
 
 static void do_event(void)
@@ -198,6 +210,8 @@ static void obey(char **w)
         do_acquire(w);
     } else if (strcmp(w[0], "lease") == 0) {
         do_lease(w);
+    } else if (strcmp(w[0], "put") == 0) {
+        do_put(w);
     } else if (strcmp(w[0], "event") == 0) {
         do_event();
     } else if (strcmp(w[0], "busy") == 0) {

@@ -1,0 +1,45 @@
+"""What a guarded value costs: one round trip to the store for each put.
+
+The epoch and the version are demanded by what writes, not looked up before it; a put that looked
+first, or that took a transaction of several statements, would be right, too, and slower.  The
+servers count: a store that is behind an ocean is asked no more often than one that is near.
+"""
+from etcd import running_cluster
+from field import library  # noqa: F401
+from postgres import running_server
+from test_at_rest import TXNS
+
+TTL_S = 60  # no renewal comes between
+PUTS = 20
+WALK = 2    # of what the dead left behind (src/lib/sweep.c), which may come by once
+
+
+def puts(library, url, count):
+    """How often the store was asked for PUTS puts of one who holds what they demand; count() is
+    what it was asked so far."""
+    program = library()
+    assert program.do("open", url, TTL_S * 1000, "h", "pump")[0] == 0
+    program.number("acquire", "job", 5000)
+    version = program.number("put", "key", "first", "job")
+    before = count()
+    for n in range(PUTS):
+        after = program.number("put", "key", f"value-{n}", "job")
+        assert after > version
+        version = after
+    return count() - before
+
+
+def test_a_guarded_put_is_one_txn_of_etcd(library):
+    with running_cluster() as cluster:
+        asked = puts(library, cluster.url("test"), lambda: cluster.counter(TXNS))
+        assert PUTS <= asked <= PUTS + WALK
+
+
+def test_a_guarded_put_is_one_statement_of_postgresql(library, command):
+    with running_server("log_statement=all") as server:
+        server.sql("CREATE DATABASE tenure")
+        url = server.url("tenure")
+        assert command(url).run("store", "init").code == 0
+        asked = puts(library, url, lambda: sum(
+            server.log.read_text().count(word) for word in ("LOG:  execute", "LOG:  statement")))
+        assert PUTS <= asked <= PUTS + WALK
