@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/name.h"
+#include "http/answer.h"
 #include "http/library.h"
 #include "http/place.h"
 #include "http/report.h"
@@ -15,20 +16,12 @@
 #include "os/fail.h"
 #include "wire/token_header.h"
 
-#define ANSWER_BYTES_MAX ((size_t)64 << 20) /* a list of a hundred thousand guards fits */
-
 struct http_guard {
     struct target target;
     CURL *handle;
     int64_t patience_ms;
     struct http_place place;
     char authorization[SECRET_BYTES_MAX + 32]; /* empty: no secret was given */
-};
-
-struct answer {
-    char result[32]; /* of the header; "" without one */
-    char *text;      /* the body, freed by who asked; NULL when it is empty */
-    size_t bytes;
 };
 
 static struct http_guard *guard_of_target(struct target *t)
@@ -40,44 +33,13 @@ static struct http_guard *guard_of_target(struct target *t)
 
 static size_t take_body(char *bytes, size_t one, size_t count, void *arg)
 {
-    struct answer *a = arg;
-    size_t more = one * count;
-    char *text = a->bytes + more > ANSWER_BYTES_MAX ? NULL : realloc(a->text, a->bytes + more + 1);
-    if (text == NULL)
-        return 0; /* ends the transfer */
-    memcpy(text + a->bytes, bytes, more);
-    a->text = text;
-    a->bytes += more;
-    text[a->bytes] = '\0';
-    return more;
+    return answer_take_body(arg, bytes, one * count) ? one * count : 0; /* 0 ends the transfer */
 }
 
 static size_t take_header(char *line, size_t one, size_t count, void *arg)
 {
-    static const char name[] = HTTP_RESULT_HEADER ":";
-    struct answer *a = arg;
-    size_t len = one * count, from = sizeof name - 1;
-    if (len < from || strncasecmp(line, name, from) != 0)
-        return len;
-    while (from < len && line[from] == ' ')
-        from++;
-    size_t n = 0;
-    while (from + n < len && line[from + n] > ' ' && n < sizeof a->result - 1)
-        n++;
-    memcpy(a->result, line + from, n);
-    a->result[n] = '\0';
-    return len;
-}
-
-/* The code of a name of tenure/error.h; 0 for "OK", 1 for what is none. */
-static int code_of(const char *name)
-{
-#define CODE_OF(code_name, value, class, sentence)                                                 \
-    if (strcmp(name, #code_name) == 0)                                                             \
-        return TENURE_##code_name;
-    TENURE_ERROR_TABLE(CODE_OF)
-#undef CODE_OF
-    return strcmp(name, "OK") == 0 ? 0 : 1;
+    answer_take_header(arg, line, one * count);
+    return one * count;
 }
 
 /* Nothing answered.  What was sent, and changes something, may have been done. */
@@ -97,34 +59,26 @@ static int fail_curl(struct http_guard *g, CURLcode result, bool changes, tenure
     return fail(err, TENURE_UNREACHABLE, "cannot ask the guard at %s: %s", g->place.base, words);
 }
 
-/* Of what is shown of the body: up to what no terminal should be sent by a stranger. */
-static int sentence_length(const char *text)
-{
-    int len = 0;
-    while (text && text[len] >= ' ' && text[len] <= '~')
-        len++;
-    return len;
-}
-
 /* What an answer means. */
 static int judge_answer(struct http_guard *g, const struct answer *a, bool changes,
                         tenure_error *err)
 {
-    int code = code_of(a->result);
+    int code = answer_code(a);
     long status = 0;
     if (curl.curl_easy_getinfo(g->handle, CURLINFO_RESPONSE_CODE, &status) != CURLE_OK)
         status = 0;
-    if (code == 1 && status >= 500) /* a proxy that could not reach it, or lost it meanwhile */
+    /* 5xx: a proxy that could not reach it, or lost it meanwhile. */
+    if (code == ANSWER_OF_A_STRANGER && status >= 500)
         return fail(err, changes ? TENURE_UNSURE : TENURE_UNREACHABLE,
                     "the guard at %s did not answer: a proxy says %ld", g->place.base, status);
-    if (code == 1)
+    if (code == ANSWER_OF_A_STRANGER)
         return fail(err, TENURE_FOREIGN, "what answers at %s is not a checker of tenure",
                     g->place.base);
     if (code == TENURE_DENIED && g->authorization[0] == '\0')
         return fail(err, code, "the guard at %s wants its secret: %s?secret=FILE", g->place.base,
                     g->place.base);
-    return code < 0 ? fail(err, code, "guard at %s: %.*s", g->place.base, sentence_length(a->text),
-                           a->text)
+    return code < 0 ? fail(err, code, "guard at %s: %.*s", g->place.base,
+                           answer_sentence_length(a), a->text)
                     : 0;
 }
 

@@ -1,5 +1,7 @@
 #include "wire/endpoint.h"
 
+#include <string.h>
+
 static bool is_host_byte(char c, bool in_brackets)
 {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
@@ -13,8 +15,9 @@ bool endpoint_take_host(struct text *t, struct text *ret)
     size_t from = in_brackets, n = from;
     while (n < t->len && is_host_byte(t->at[n], in_brackets))
         n++;
-    if (n == from || n - from > ENDPOINT_HOST_BYTES_MAX ||
-        (in_brackets && (n == t->len || t->at[n] != ']')))
+    if (n == from || n - from > ENDPOINT_HOST_BYTES_MAX)
+        return false;
+    if (in_brackets && (n == t->len || t->at[n] != ']' || !memchr(t->at, ':', n)))
         return false;
     *ret = (struct text){t->at + from, n - from};
     n += in_brackets;

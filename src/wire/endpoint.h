@@ -8,8 +8,8 @@
 
 #define ENDPOINT_HOST_BYTES_MAX 255
 
-/* Takes the host from the front of *t; *ret is without brackets.  False, and both untouched, when
- * there is none. */
+/* Takes the host from the front of *t; *ret is without brackets, which only an IPv6 address has.
+ * False, and both untouched, when there is none. */
 bool endpoint_take_host(struct text *t, struct text *ret);
 
 /* Reads ":PORT"; `standard` when t is empty.  Port 0 is a port here: who listens may mean any.

@@ -6,6 +6,7 @@
 
 #include "cli/environment.h"
 #include "cli/value.h"
+#include "line.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -44,12 +45,9 @@ static void check(const char *name)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     char *entry[ENTRIES_MAX + 1], **old = environ;
-    char *text = malloc(size + 1);
+    char *text = line_of(data, size);
     if (!text)
         return 0;
-    if (size > 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
     split(text, entry);
     environ = entry;
     check(NULL);

@@ -362,7 +362,7 @@ static void a_place_is_taken_apart(void)
     CHECK(strcmp(place.secret_file, "/a/b") == 0 && strcmp(place.host, "h") == 0);
     static const char *const bad[] = {"http:", "http://", "http://?secret=s", "http:h", "ftp://h",
                                       "http://h:x", "http://h:65536", "http://u:p@h",
-                                      "http://h?x=y", "http://h?secret=", "http://[h",
+                                      "http://h?x=y", "http://h?secret=", "http://[h", "http://[h]",
                                       "http://h?secret=a&secret=b"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         CHECK(http_place_parse(bad[i], &place, &err) == TENURE_INVALID);
