@@ -131,9 +131,9 @@ void etcd_watch_sessions(struct store *store, const char *key, const uint64_t *s
     struct etcd_store *s = etcd_of(store);
     uint64_t hash = store_key_hash(key);
     unwatch(s, hash);
+    drop_idle_watchers(s); /* first: one that may have begun too late is not to be used again */
     for (uint32_t i = 0; i < count; i++)
         watch(s, hash, session[i]);
-    drop_idle_watchers(s);
     etcd_works_start(s);
     etcd_link_flush(s);
 }
