@@ -146,6 +146,7 @@ struct etcd_work {
     bool writes;
     bool census; /* it asked about more sessions than it can compare with, and some are unknown */
     bool granted; /* GRANTS in store/store.h */
+    bool lost;    /* an attempt */
     struct store_write out[STORE_KEYS_MAX]; /* bytes owned, with the stamp in front */
     int64_t version[STORE_KEYS_MAX];        /* that it was decided on */
     struct etcd_stamp stamp[STORE_KEYS_MAX];
@@ -174,7 +175,9 @@ struct etcd_record {
     bool foreign;        /* there is something that we did not write */
     int64_t rung;        /* the version that a bell told of, 0: none; */
     struct instant heard; /* and when */
+    int64_t told;        /* the version that quiet news told of */
     bool hot;            /* others write it when we do: etcd_update.c */
+    bool crowded;        /* more than one queued when we did */
 };
 
 enum etcd_session_state { SESSION_ALIVE, SESSION_EXPIRED, SESSION_GONE };

@@ -196,6 +196,8 @@ static void take_state(struct etcd_store *s, const char *name, int64_t revision,
     if (!news || !news->quiet)
         hint_queue_add(&s->hints, store_key_hash(name));
     struct etcd_record *r = etcd_record_known(s, name);
+    if (r && news && news->quiet)
+        r->told = revision;
     if (r && news && !news->quiet) {
         r->rung = revision;
         r->heard = clock_now();

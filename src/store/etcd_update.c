@@ -337,13 +337,16 @@ static bool is_whole(const struct etcd_batch *b, const Etcd__TxnResponse *r)
     return true;
 }
 
-/* Others write these records, too. */
+/* An attempt that was lost: others write these records, too. */
 static void settle_write(struct etcd_store *s, struct etcd_work *w, bool done)
 {
-    for (int i = 0; i < w->count && !done; i++) {
+    w->lost = w->lost || !done;
+    for (int i = 0; i < w->count; i++) {
         struct etcd_record *r = etcd_record_known(s, w->key[i]);
-        if (r)
+        if (r && !done)
             r->hot = true;
+        if (r && done && w->next_writer != 0)
+            r->crowded = w->lost;
     }
     settle(s, w, done);
 }
@@ -481,20 +484,32 @@ static void take_grant(struct etcd_store *s, struct etcd_work *w)
 
 /* Who was just granted a name that many fight for got it from somebody who asks again at once; of
  * the two writes on the same version one fails, and costs etcd as much as one that does not.  So it
- * lets the other go first, of which it is told (etcd_bell.c): but only as long as that proves
- * right, and not for longer than some commits take. */
+ * lets the other go first, of which it is told (etcd_bell.c), and a second one when its own turn to
+ * ask has shown that there are more: else that one would lose to each release.  But only as long as
+ * that proves right, and not for longer than some commits take. */
+static struct instant others_until(const struct etcd_store *s, const struct etcd_record *r)
+{
+    int64_t first = 2 * s->commit.ms + OTHERS_FIRST_MS;
+    if (r->version == r->rung)
+        return instant_add(r->heard,
+                           SPAN(first < OTHERS_FIRST_MAX_MS ? first : OTHERS_FIRST_MAX_MS));
+    if (r->version == r->told && r->crowded)
+        return instant_add(r->seen, SPAN(1 + s->commit.ms / 4));
+    return INSTANT(0);
+}
+
 static bool is_held_back(struct etcd_store *s, const struct etcd_work *w)
 {
     struct etcd_record *r = etcd_record_known(s, w->key[0]);
-    if (w->count != 1 || !r || !r->hot || r->version != r->rung)
+    if (w->count != 1 || !r || !r->hot)
         return false;
-    int64_t others = 2 * s->commit.ms + OTHERS_FIRST_MS;
-    struct instant until =
-        instant_add(r->heard, SPAN(others < OTHERS_FIRST_MAX_MS ? others : OTHERS_FIRST_MAX_MS));
-    r->hot = !instant_reached(clock_now(), until);
-    if (r->hot)
+    struct instant until = others_until(s, r);
+    bool waits = !instant_reached(clock_now(), until);
+    if (waits)
         s->held_back = instant_min(s->held_back, until);
-    return r->hot;
+    else if (r->version == r->rung)
+        r->hot = false; /* nobody came */
+    return waits;
 }
 
 void etcd_updates_start(struct etcd_store *s)
