@@ -9,7 +9,10 @@ import signal
 import subprocess
 import time
 
-import psycopg2
+try:
+    import psycopg2
+except ImportError:  # then no server can be started here
+    psycopg2 = None
 
 LIMIT_S = 60
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
@@ -283,4 +286,4 @@ def available(pooler=False):
     """Whether a server can be started here."""
     if pooler and not shutil.which("pgbouncer", path=PATH):
         return False
-    return bool(programs()) and (os.geteuid() != 0 or bool(shutil.which("setpriv")))
+    return bool(programs() and psycopg2) and (os.geteuid() != 0 or bool(shutil.which("setpriv")))
