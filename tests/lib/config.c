@@ -190,7 +190,7 @@ static void what_was_deleted_is_not_there_and_its_history_is(void)
 static void the_largest_value_fits_and_a_larger_one_is_refused(void)
 {
     fresh();
-    tenure *t = open_as("a", 0);
+    tenure *t = open_for("a", 30 * TTL, 0); /* half a megabyte takes its time on a busy machine */
     char *value = malloc(TENURE_CONFIG_VALUE_MAX + 1);
     memset(value, 0xff, TENURE_CONFIG_VALUE_MAX + 1);
     CHECK(tenure_config_put(t, "k", value, TENURE_CONFIG_VALUE_MAX, NULL, NULL, &err) == 0);

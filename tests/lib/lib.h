@@ -42,16 +42,21 @@ static inline void fresh(void)
     }
 }
 
-static inline tenure *open_as(const char *as, unsigned flags)
+static inline tenure *open_for(const char *as, int64_t ttl_ms, unsigned flags)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
     tenure *t = NULL;
-    opt.ttl_ms = TTL;
+    opt.ttl_ms = ttl_ms;
     opt.as = as;
     opt.flags = flags;
     if (tenure_open(url, &opt, &t, &err) < 0)
         printf("# open: %s\n", err.text);
     return t;
+}
+
+static inline tenure *open_as(const char *as, unsigned flags)
+{
+    return open_for(as, TTL, flags);
 }
 
 static inline int64_t now(void)
