@@ -1,5 +1,5 @@
 #!/bin/sh
-# tenure-etcd.sh [lock|contend|elect|rest ...]: tenure on an etcd of one and of three nodes, set up as for etcd.sh.
+# tenure-etcd.sh [lock|contend|elect|gone|rest ...]: tenure on an etcd of one and of three nodes, set up as for etcd.sh.
 # BUILD names the build directory (default: ../build), whose tenure and libtenure are measured.
 . "$(dirname "$0")/lib.sh"
 . "$BENCH/cluster.inc"
@@ -15,9 +15,12 @@ if want contend; then for n in 1 3; do up $n; U=etcd://$E
     HOLD_MS=150 "$BIN/tenure" fight tenure-etcd-$n "$U" 2 "$DUR"; down; done; fi
 if want elect; then up 1; U=etcd://$E
     LIMIT=30 "$PY" "$BENCH/probe.py" elect tenure-etcd-1 elect/min-2s "$TRIALS" "$BIN/tenure" elect "$U" 2000
-    LIMIT=40 "$PY" "$BENCH/probe.py" elect tenure-etcd-1 elect/kill-command 2 "$TENURE" lock --store "$U" elect -- sh -c 'echo LEADER; exec sleep 1000'
+    elect_command tenure-etcd-1 "$U"
     HANG=1 LIMIT=30 "$PY" "$BENCH/probe.py" elect tenure-etcd-1 hang/min-2s 2 "$BIN/tenure" elect "$U" 2000
     down; fi
+if want gone; then host_up; up 1
+    "$PY" "$BENCH/probe.py" gone tenure-etcd-1 gone/ttl-2s "$TRIALS" "$THERE $BIN/tenure elect etcd://$HOST:12371 2000" "$BIN/tenure elect etcd://$E 2000"
+    down; host_down; fi
 if want rest; then up 1; S=$LAST; U=etcd://$E
     spawn "$BIN/tenure" hold tenure-etcd-1 "$U" 1000 20
     until grep -q held/1000 "$DATA/log"; do sleep 1; done # all are held, and it rests for 20 s

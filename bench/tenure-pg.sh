@@ -1,5 +1,5 @@
 #!/bin/sh
-# tenure-pg.sh [lock|contend|elect|rest ...]: tenure's store in PostgreSQL, on the server that pg.sh measures.
+# tenure-pg.sh [lock|contend|elect|gone|rest ...]: tenure's store in PostgreSQL, on the server that pg.sh measures.
 . "$(dirname "$0")/lib.sh"
 . "$BENCH/pg-server.inc"
 BUILD=$(cd "${BUILD:-$BENCH/../build}" && pwd)
@@ -11,6 +11,12 @@ if want lock; then start_pg; fresh; for c in 1 32; do L "$BIN/tenure" lock $N "$
     split "$S" "$BIN/tenure" lock $N "$U" 1 "$DUR"; stop_pg; fi
 if want contend; then start_pg; for c in 2 16; do fresh; "$BIN/tenure" fight $N "$U" $c "$DUR"; done; fresh; HOLD_MS=150 "$BIN/tenure" fight $N "$U" 2 "$DUR"; stop_pg; fi
 if want elect; then start_pg; fresh
-    "$PY" "$BENCH/probe.py" elect $N elect/kill-command "$TRIALS" "$TENURE" lock --store "$U" elect -- sh -c 'echo LEADER; exec sleep 1000'
+    elect_command $N "$U"
     HANG=1 LIMIT=30 "$PY" "$BENCH/probe.py" elect $N hang/ttl-1s 2 "$BIN/tenure" elect "$U" 1000; stop_pg; fi
-if want rest; then start_pg; fresh; "$BIN/tenure" hold $N "$U" 1000 10; stop_pg; fi
+if want gone; then host_up; start_pg -c listen_addresses=127.0.0.1,$HOST; echo 'host all all 10.79.0.0/24 trust' >>"$DATA/p/d/pg_hba.conf"; psql -qX "$I" -c 'SELECT pg_reload_conf()' >/dev/null; fresh
+    "$PY" "$BENCH/probe.py" gone $N gone/ttl-2s "$TRIALS" "$THERE $BIN/tenure elect '$(echo "$U" | sed "s/127.0.0.1/$HOST/")' 2000" "$BIN/tenure elect '$U' 2000"
+    stop_pg; host_down; fi
+if want rest; then start_pg -c track_functions=all; fresh; spawn "$BIN/tenure" hold $N "$U" 1000 20
+    until grep -q held/1000 "$DATA/log"; do sleep 1; done # all are held, and it rests for 20 s
+    calls() { psql -qXAt "$I" -c "SELECT sum(calls) FROM pg_stat_user_functions WHERE schemaname = 'bench_$k' AND funcname IN ('apply', 'session_renew', 'poll', 'ring')"; }
+    a=$(calls); rest_rows $N rest/1000 $P "$S" 10; sleep 1; row $N rest/1000 statements/s "$(awk "BEGIN{print ($(calls)-$a)/11}")"; stop_pg; fi

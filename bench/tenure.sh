@@ -18,7 +18,7 @@ if want contend; then
 fi
 if want elect; then
     U=$(fresh); "$PY" "$BENCH/probe.py" elect $P elect/kill-library "$TRIALS" "$BIN/tenure" elect "$U"
-    U=$(fresh); "$PY" "$BENCH/probe.py" elect $P elect/kill-command "$TRIALS" "$TENURE" lock --store "$U" elect -- sh -c 'echo LEADER; exec sleep 1000'
+    U=$(fresh); elect_command $P "$U"
     U=$(fresh); HANG=1 LIMIT=30 "$PY" "$BENCH/probe.py" elect $P hang/ttl-1s 2 "$BIN/tenure" elect "$U" 1000
 fi
 if want rest; then
