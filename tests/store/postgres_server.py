@@ -161,14 +161,14 @@ class Server:
     def save(self, to):
         """Stops it for a copy of all its files."""
         self.stop()
-        subprocess.run(["cp", "-a", str(self.data), str(to)], check=True)
+        copy_folder(self.data, to)
         self.start()
 
     def put_back(self, saved):
         """It crashes, and goes on with that copy."""
         self.stop(signal.SIGQUIT)
         shutil.rmtree(self.data)
-        subprocess.run(["cp", "-a", str(saved), str(self.data)], check=True)
+        copy_folder(saved, self.data)
         self.start()
 
     def _children(self, of_clients=False):
