@@ -226,6 +226,9 @@ struct instant session_turn(tenure *t, struct instant now);
 /* Closes the session within `limit`; claims end with it.  Mutex held. */
 void session_end(tenure *t, struct instant limit);
 
+/* The store says that this session has ended; another one than the present is no news. */
+void session_ended(tenure *t, uint64_t id);
+
 /* ---- sweep.c ------------------------------------------------------------------------------- */
 
 /* A renewal succeeded: goes on with the walk when it is time to.  Mutex held. */

@@ -253,6 +253,12 @@ struct instant session_turn(tenure *t, struct instant now)
                                     : instant_add(now, t->timing.attempt);
 }
 
+void session_ended(tenure *t, uint64_t id)
+{
+    if (session_is_ready(t) && t->session.id == id)
+        lose(t, "the store says that the session is dead");
+}
+
 void session_end(tenure *t, struct instant limit)
 {
     struct session *s = &t->session;

@@ -18,6 +18,10 @@ static void take_hints(tenure *t)
     struct store_hint hint;
     while (t->store->ops->next_hint(t->store, &hint)) {
         t->changed = true;
+        if (hint.ended != 0) {
+            session_ended(t, hint.ended);
+            continue;
+        }
         for (tenure_claim *c = t->claims; c; c = c->next) {
             bool waits = c->phase == PHASE_WAITING || c->phase == PHASE_ASKING;
             bool holds = c->phase == PHASE_HELD;

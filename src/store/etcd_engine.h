@@ -267,6 +267,7 @@ struct etcd_store {
     uint64_t bell_session; /* whose bell that is */
     int64_t grants_since;  /* a grant that stood at this revision or later needs no look */
     struct hint_queue hints;
+    uint64_t ended; /* our session, when etcd has let it end; 0: nothing to tell */
     struct etcd_watch *watch;
     size_t watches, watches_cap;
     struct etcd_watcher *watcher;

@@ -18,6 +18,16 @@ static int version_number(const char *text)
     return (int)(major * 1000 + minor);
 }
 
+/* Whether a leader of before may revoke leases that a later one keeps alive (etcd issue 15247). */
+static bool revokes_late(const char *text)
+{
+    const char *last = strrchr(text, '.');
+    int version = version_number(text);
+    long patch = last ? strtol(last + 1, NULL, 10) : 0;
+    return version < 3004 || (version == 3004 && patch < 31) ||
+           (version == 3005 && patch < 13);
+}
+
 void etcd_examine(struct store *store, void (*fn)(void *arg, bool fine, const char *text),
                   void *arg)
 {
@@ -33,6 +43,10 @@ void etcd_examine(struct store *store, void (*fn)(void *arg, bool fine, const ch
              known ? "" : ": tenure needs version 3.4 or later");
     fn(arg, known, text);
     bool alone = s->place.endpoints == 1;
+    if (!alone && revokes_late(s->version))
+        fn(arg, false, "a member that hung while it led may end sessions when it comes back; they "
+                       "are told at once, but not before others are let in: 3.4.31 and 3.5.13 "
+                       "do not do that");
     snprintf(text, sizeof text, "%d endpoint%s%s", s->place.endpoints, alone ? "" : "s",
              alone ? ": when it is down the store cannot be reached; name every member" : "");
     fn(arg, !alone, text);

@@ -151,6 +151,11 @@ int etcd_watch_all(struct store *store, bool on, tenure_error *err)
 bool etcd_next_hint(struct store *store, struct store_hint *ret)
 {
     struct etcd_store *s = etcd_of(store);
+    if (s->ended != 0) {
+        *ret = (struct store_hint){.ended = s->ended};
+        s->ended = 0;
+        return true;
+    }
     bool found = hint_queue_take(&s->hints, ret);
     if (found && ret->all && s->vigil != 0)
         s->vigil = ++s->vigils; /* it stands for others that were dropped */
@@ -170,7 +175,7 @@ void etcd_grants_since(struct etcd_store *s, int64_t revision)
 
 struct instant etcd_hint_due(const struct etcd_store *s)
 {
-    return s->hints.all || s->hints.count > 0 ? INSTANT(0) : INSTANT_NEVER;
+    return s->ended != 0 || s->hints.all || s->hints.count > 0 ? INSTANT(0) : INSTANT_NEVER;
 }
 
 void etcd_hint_ended(struct etcd_store *s, uint64_t session)
@@ -220,6 +225,17 @@ static void hear_bell(struct etcd_store *s, const Etcd__KeyValue *kv)
         s->hints.all = true;
     for (size_t i = 0; i + 8 <= kv->value.len; i += 8)
         hint_queue_add(&s->hints, etcd_hash_decode(kv->value.data + i));
+}
+
+/* Our bell goes with our session.  Whoever ends that while we renew it, an operator or a leader of
+ * before that was late (docs/stores.md), lets others in at once: so we do not wait for the next
+ * renewal to tell us (P3). */
+static void hear_own_end(struct etcd_store *s, const Etcd__KeyValue *kv)
+{
+    if (s->own.id == 0 || s->own.id != s->bell_session)
+        return; /* we have closed it */
+    etcd_session_note(s, s->own.id, SESSION_EXPIRED, NULL, kv->mod_revision);
+    s->ended = s->own.id;
 }
 
 /* A record was changed; or, when only that is asked for, deleted: what we deleted is no news. */
@@ -290,13 +306,16 @@ static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end h
     for (size_t i = 0; i < r->n_events; i++) {
         const Etcd__KeyValue *kv = r->events[i]->kv;
         struct etcd_watcher *w = watcher_numbered(s, r->watch_id);
-        if (kv && r->watch_id == s->bell_watch)
+        bool ends = r->events[i]->type == ETCD__EVENT__EVENT_TYPE__DELETE;
+        if (kv && r->watch_id == s->bell_watch && ends)
+            hear_own_end(s, kv);
+        else if (kv && r->watch_id == s->bell_watch)
             hear_bell(s, kv);
         else if (kv && r->watch_id == s->all_watch)
             hear_change(s, kv, false);
         else if (kv && r->watch_id == s->names_watch)
             hear_change(s, kv, true);
-        else if (w && r->events[i]->type == ETCD__EVENT__EVENT_TYPE__DELETE)
+        else if (w && ends)
             etcd_hint_ended(s, w->session); /* how it ended is asked for by who looks */
     }
 }
@@ -320,7 +339,7 @@ static void keep_bell(struct etcd_store *s)
     }
     if (s->bell_watch == 0 && s->own.id != 0) {
         etcd_key key = etcd_key_number(&s->arena, s->prefix, "bell/", s->own.id, NULL);
-        s->bell_watch = begin(s, key, (etcd_key){0}, 0, PUTS_ONLY);
+        s->bell_watch = begin(s, key, (etcd_key){0}, 0, ALL_EVENTS);
         s->bell_session = s->own.id;
     }
 }

@@ -53,8 +53,8 @@
  * older, either, than the vigil of now, so that a deletion since then is told.
  *
  * HINTS.  store_next_hint() tells that a name may have changed for this handle's session (it was
- * rung, or a session that it watches has ended).  Hints may be lost, late, or for nothing; who
- * relies on one also looks again after TIMING_NOTICE_MS.
+ * rung, or a session that it watches has ended), or that its own session has ended.  Hints may
+ * be lost, late, or for nothing; who relies on one also looks again after TIMING_NOTICE_MS.
  *
  * THREADS.  One at a time per store handle; the library's handle mutex sees to it.  Operations
  * of an embedded store take the calling thread for at most `patience`.
@@ -178,6 +178,7 @@ struct store_read {
 struct store_hint {
     bool all;          /* look at everything: which name it was is not known */
     uint64_t key_hash; /* store_key_hash() of the name, when not all */
+    uint64_t ended;    /* this session of the handle's has ended, and will not come back; 0: none */
 };
 
 struct store_ops {

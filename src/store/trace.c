@@ -185,6 +185,8 @@ static bool trace_next_hint(struct store *store, struct store_hint *ret)
         return false;
     if (ret->all)
         fputs("hint *\n", t->out);
+    else if (ret->ended != 0)
+        fprintf(t->out, "hint session %016" PRIx64 " ended\n", ret->ended);
     else
         fprintf(t->out, "hint %016" PRIx64 "\n", ret->key_hash);
     return true;

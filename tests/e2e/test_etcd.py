@@ -219,6 +219,18 @@ def test_who_deletes_one_record_ends_its_tenure_at_once(start):
     assert end_of(kept) == 0
 
 
+def test_whose_lease_is_revoked_is_told_at_once(start):
+    """With this ttl the next renewal is 20 s away, and others are let in at once (P3)."""
+    cluster, cli = start()
+    cli.lock_once()
+    before = leases(cluster)
+    process, token = cli.hold("job", "--ttl", "60s")
+    lease, = leases(cluster) - before
+    cluster.etcdctl("lease", "revoke", lease)
+    assert process.wait(10) == LOST
+    assert cli.lock_once() > token
+
+
 def test_a_record_that_somebody_else_wrote_is_told_and_left_alone(start):
     cluster, cli = start()
     cli.lock_once()

@@ -5,17 +5,18 @@ asked of it happens minutes later, when the disk comes back.  It is a file syste
 here, and fsfreeze(8).
 
 P3: who holds stops in time, and nobody else starts meanwhile.  P2: what was asked and given up is
-not done afterwards.  One frozen member of three costs nobody anything.
+not done afterwards.  One frozen member of three costs nobody anything until it thaws.
 """
 import contextlib
 import pathlib
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 import etcd
-from conftest import UNREACHABLE, UNSURE, mounted, wait_until
+from conftest import LOST, UNREACHABLE, UNSURE, mounted, wait_until
 from field import SLACK_S, as_root, now, pause, resource  # noqa: F401
 from postgres import postgres_server
 
@@ -112,7 +113,8 @@ def test_who_holds_stops_in_time_and_nobody_starts_until_it_thaws(cli, disk, res
     assert cli.run("lock", "-w", "2s", *TTL, "late", "--", "true").code == 0
 
 
-def test_one_frozen_member_of_three_costs_nobody_anything(command, disk):
+def test_one_frozen_member_of_three_costs_nobody_anything_until_it_thaws(command, disk):
+    """When it does, etcd before 3.4.31 may revoke all leases (docs/stores.md): that is told."""
     with etcd_on(disk, 3) as url:
         cli = command(url)
         holder, token = cli.hold("job", "--ttl", "8s")
@@ -123,6 +125,6 @@ def test_one_frozen_member_of_three_costs_nobody_anything(command, disk):
                        "the next leader of the three")
             pause(10)  # longer than the holder's TTL
             assert holder.running and cli.holders("job")[0]["token"] == token
-        holder.send(15)
-        assert holder.wait() == 0
-        assert waiter.wait() == 0 and int(waiter.out.text()) > token
+        holder.send(signal.SIGTERM)
+        assert holder.wait() in (0, LOST) and waiter.wait() in (0, LOST)
+        assert cli.lock_once() > token
