@@ -396,8 +396,9 @@ static void a_grant_that_was_heard_of_is_gone_with_its_record(void)
     CHECK(heard(s, "a", LIMIT_MS));
     bool told = store_vigil(s) != 0;
     CHECK(update(t, "a", erase, NULL) == 0);
-    CHECK(!told || heard(s, "a", LIMIT_MS));
-    CHECK(!told || update(s, "a", see_grant, &q) == 0);
+    do /* a hint may be for nothing, but one comes */
+        CHECK(!told || heard(s, "a", LIMIT_MS));
+    while (told && update(s, "a", see_grant, &q) != 0);
     shut(t);
     shut(s);
 }
