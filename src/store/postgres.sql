@@ -226,7 +226,7 @@ BEGIN
     IF writes AND NOT 0 = ALL (notices) THEN
         SELECT array_agg(n) INTO told FROM unnest(notices) n WHERE n <> 0;
     END IF;
-    IF cardinality(ids) > 0 OR told IS NOT NULL THEN
+    IF replaced IS NOT TRUE AND (cardinality(ids) > 0 OR told IS NOT NULL) THEN
         wrong := @schema@.rely(ids, modes, beats, told, writes);
     END IF;
     FOR i IN 1 .. cardinality(keys) LOOP

@@ -11,6 +11,7 @@
 enum error_kind {
     ERROR_REFUSED, /* the server will say so again */
     ERROR_AGAIN,   /* nothing happened: try again */
+    ERROR_NAME,    /* nothing happened: a prepared statement is not there, or is already */
     ERROR_BROKEN,  /* the connection is of no more use; whether anything happened is open */
 };
 

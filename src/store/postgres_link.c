@@ -184,13 +184,6 @@ static bool deserves_name(const struct pg_store *s)
            s->line.answers[s->request] >= PG_NAME_AFTER;
 }
 
-/* A name that is not there, or that is there although we did not give it. */
-static bool is_about_names(const PGresult *r)
-{
-    const char *state = r ? pq.PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
-    return state && (strcmp(state, "26000") == 0 || strcmp(state, "42P05") == 0);
-}
-
 /* ---- sending -------------------------------------------------------------------------------- */
 
 static int send_params(struct pg_store *s, const char *text, const char *name)
@@ -233,6 +226,16 @@ static void send_named(struct pg_store *s)
     link_send(s);
 }
 
+static void succeeded(struct pg_store *s, PGresult *r)
+{
+    if (s->line.answers[s->request] < PG_NAME_AFTER)
+        s->line.answers[s->request]++;
+    if (s->line.names)
+        send_named(s);
+    else
+        request_answered(s, r);
+}
+
 /* The answer of the line is complete.  An error of a statement undoes it.  An error that ends the
  * connection leaves it open whether it happened: the commit comes after the statement's result,
  * and a pooler tells in its own words of a server that it lost in the middle of one. */
@@ -240,21 +243,18 @@ static void complete(struct pg_store *s, PGresult *r)
 {
     tenure_error err;
     ExecStatusType status = pq.PQresultStatus(r);
-    bool good = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
-    if (is_about_names(r))
-        s->nameless = true;
-    if (good && s->line.answers[s->request] < PG_NAME_AFTER)
-        s->line.answers[s->request]++;
-    if (good && s->line.names)
-        send_named(s);
-    else if (good)
-        request_answered(s, r);
-    else if (!r)
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        succeeded(s, r);
+    } else if (!r) {
         link_drop(s, &s->line, TENURE_UNREACHABLE, "the server answered nothing");
-    else if (pg_error(s, r, &err) == ERROR_BROKEN)
-        link_drop(s, &s->line, err.code, err.text);
-    else
-        request_answered(s, r);
+    } else {
+        enum error_kind kind = pg_error(s, r, &err);
+        s->nameless = s->nameless || kind == ERROR_NAME;
+        if (kind == ERROR_BROKEN)
+            link_drop(s, &s->line, err.code, err.text);
+        else
+            request_answered(s, r);
+    }
     pq.PQclear(r);
 }
 
