@@ -109,7 +109,7 @@ static void describe(const struct etcd_store *s, const char *what, char *to, siz
 
 static void drop_with(struct etcd_store *s, int code, const char *what)
 {
-    char why[400];
+    char why[sizeof s->link.trouble.text];
     describe(s, what, why, sizeof why);
     etcd_link_drop(s, code, why);
 }
