@@ -81,7 +81,8 @@ void etcd_link_drop(struct etcd_store *s, int code, const char *why)
     struct etcd_link *l = &s->link;
     l->trouble.code = code;
     if (why != l->trouble.text)
-        snprintf(l->trouble.text, sizeof l->trouble.text, "%s", why);
+        snprintf(l->trouble.text, sizeof l->trouble.text, "%.*s",
+                 (int)sizeof l->trouble.text - 1, why);
     l->failures++;
     l->endpoint = (l->endpoint + 1) % s->place.endpoints;
     bool round_is_over = l->failures % (unsigned)s->place.endpoints == 0;
@@ -109,7 +110,7 @@ static void describe(const struct etcd_store *s, const char *what, char *to, siz
 
 static void drop_with(struct etcd_store *s, int code, const char *what)
 {
-    char why[sizeof s->link.trouble.text];
+    char why[400];
     describe(s, what, why, sizeof why);
     etcd_link_drop(s, code, why);
 }
