@@ -32,6 +32,7 @@ extern "C" {
     X(UNSURE, -30, UNSURE, "the store did not answer; the outcome is unknown")                     \
     X(UNREACHABLE, -40, UNREACHABLE, "the store cannot be reached")                                \
     X(BUSY, -41, UNREACHABLE, "the store is busy")                                                 \
+    X(ABSENT, -42, UNREACHABLE, "there is no such store")                                          \
     X(DENIED, -50, DENIED, "the store denied access")                                              \
     X(NO_SPACE, -51, DENIED, "no space left in the store")                                         \
     X(READ_ONLY, -52, DENIED, "the store is read-only")                                            \

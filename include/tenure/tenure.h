@@ -85,7 +85,7 @@ typedef uint64_t tenure_token;            /* fencing token; 0 is never granted *
 
 enum {
     TENURE_PUMP = 1 << 0,     /* renew and process in a background thread of the library */
-    TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_UNREACHABLE */
+    TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_ABSENT */
 };
 
 typedef struct tenure_options {

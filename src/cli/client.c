@@ -33,11 +33,12 @@ int client_open(const struct invocation *inv, const tenure_options *opt, tenure 
     return EXIT_FINE;
 }
 
-int client_open_to_watch(const struct invocation *inv, tenure **ret)
+int client_open_to_watch(const struct invocation *inv, tenure **ret, bool *ret_new)
 {
     tenure_options existing = TENURE_OPTIONS_INIT;
     tenure_error err;
     existing.flags = TENURE_EXISTING;
+    *ret_new = false;
     for (bool troubled = false;; troubled = true) {
         int code = tenure_open(option_text(inv, OPT_STORE, NULL), &existing, ret, &err);
         if (code >= 0 && troubled)
@@ -48,6 +49,7 @@ int client_open_to_watch(const struct invocation *inv, tenure **ret)
             return client_fail(&err);
         if (!troubled)
             say_change("%s; going on trying", err.text);
+        *ret_new = code == TENURE_ABSENT;
         (void)poll(NULL, 0, TIMING_NOTICE_MS); /* for time alone */
     }
 }

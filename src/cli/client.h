@@ -15,8 +15,9 @@ struct invocation;
 int client_open(const struct invocation *inv, const tenure_options *opt, tenure **ret);
 
 /* The same for who watches, and may be there first: while the store cannot be reached, or is not
- * made yet, it says so once and goes on trying. */
-int client_open_to_watch(const struct invocation *inv, tenure **ret);
+ * made yet, it says so once and goes on trying.  *ret_new: it was made after this began, so
+ * whatever is in it happened since. */
+int client_open_to_watch(const struct invocation *inv, tenure **ret, bool *ret_new);
 
 /* Says it when what is held there keeps nobody else away. */
 void client_note_kind(const tenure *t);

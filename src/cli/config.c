@@ -228,12 +228,12 @@ static int watch_look(void *arg, tenure *t, tenure_error *err)
     return code;
 }
 
-static int watch(const struct invocation *inv, tenure *t)
+static int watch(const struct invocation *inv, tenure *t, bool new)
 {
     struct watch w = {
         .prefix = inv->operand[0] ? inv->operand[0] : "",
         .seen = json_object(),
-        .initial = true,
+        .initial = !new,
     };
     int code = client_watch(t, watch_look, &w);
     json_decref(w.seen);
@@ -303,20 +303,20 @@ int command_config(struct invocation *inv)
     const char *verb = inv->command->verb;
     const tenure_options opt = TENURE_OPTIONS_INIT;
     bool puts = strcmp(verb, "put") == 0, watches = strcmp(verb, "watch") == 0;
-    bool changes = puts || strcmp(verb, "delete") == 0;
+    bool changes = puts || strcmp(verb, "delete") == 0, new = false;
     char actor[CLIENT_ACTOR_BYTES];
     tenure_config_terms terms;
     tenure *t;
     int code = changes ? read_terms(inv, client_actor(inv, actor), &terms) : EXIT_FINE;
     if (code == EXIT_FINE)
-        code = watches ? client_open_to_watch(inv, &t)
+        code = watches ? client_open_to_watch(inv, &t, &new)
                        : client_open(inv, puts ? &opt : NULL, &t); /* who puts may be the first */
     if (code != EXIT_FINE)
         return code;
     if (changes)
         code = change(inv, t, &terms);
     else if (watches)
-        code = watch(inv, t);
+        code = watch(inv, t, new);
     else if (strcmp(verb, "history") == 0)
         code = history(inv, t);
     else

@@ -34,7 +34,7 @@ static int examine_store(const struct invocation *inv, const struct timing *timi
     opt.ttl_ms = timing->ttl.ms;
     opt.flags = TENURE_EXISTING;
     int code = tenure_open(option_text(inv, OPT_STORE, NULL), &opt, &t, &err);
-    if (tenure_class(code) == TENURE_CLASS_UNREACHABLE && !is_named(inv)) {
+    if (code == TENURE_ABSENT && !is_named(inv)) {
         puts("Store");
         show_finding(unsafe, true, "there is none yet: what needs it first makes it");
         return EXIT_FINE;

@@ -23,7 +23,7 @@
 struct watch {
     const char *prefix;
     json_t *before, *now;
-    bool initial;
+    bool initial; /* what is seen began before the watch did */
 };
 
 /* ---- the picture ---------------------------------------------------------------------------- */
@@ -191,11 +191,12 @@ int command_watch(struct invocation *inv)
     struct watch w = {
         .prefix = inv->operand[0] ? inv->operand[0] : "",
         .before = json_object(),
-        .initial = true,
     };
+    bool new;
     tenure *t;
-    int code = client_open_to_watch(inv, &t);
+    int code = client_open_to_watch(inv, &t, &new);
     if (code == EXIT_FINE) {
+        w.initial = !new;
         code = client_watch(t, look, &w);
         tenure_close(t);
     }

@@ -26,7 +26,7 @@ static int resolve_new(const char *path, char *ret, tenure_error *err)
     char dir[PATH_MAX];
     struct stat st;
     if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) /* else somebody has just made it */
-        return fail(err, TENURE_UNREACHABLE, "%s is a symbolic link to nothing", path);
+        return fail(err, TENURE_ABSENT, "%s is a symbolic link to nothing", path);
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     size_t len = slash ? (size_t)(slash - path) : 0;
@@ -38,7 +38,7 @@ static int resolve_new(const char *path, char *ret, tenure_error *err)
     char real[PATH_MAX];
     if (!realpath(which, real))
         return errno == ENOENT
-                   ? fail(err, TENURE_UNREACHABLE, "the directory %s does not exist%s", which,
+                   ? fail(err, TENURE_ABSENT, "the directory %s does not exist%s", which,
                           which[0] == '~' ? ": the shell left the ~ as it is, so write $HOME" : "")
                    : fail_errno(err, errno, "%s", which);
     int n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
@@ -267,7 +267,7 @@ static int open_gate(struct sqlite_store *s, bool create, tenure_error *err)
         return code;
     snprintf(path, sizeof path, "%s-gate", s->path);
     if (!create && access(s->path, F_OK) != 0 && access(path, F_OK) != 0)
-        return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
+        return fail(err, TENURE_ABSENT, "%s: there is no such store", s->path);
     return gate_open(path, &rights, &s->gate, err);
 }
 

@@ -111,7 +111,7 @@ static int find_file(struct sqlite_store *s, bool create, bool raise, tenure_err
                         "it, then `tenure store check --raise-to %llu`", s->path,
                         (unsigned long long)p->ceiling, (unsigned long long)p->ceiling);
         if (!create)
-            return fail(err, TENURE_UNREACHABLE, "%s: there is no such store", s->path);
+            return fail(err, TENURE_ABSENT, "%s: there is no such store", s->path);
         int code = make_file(s, err);
         if (code < 0)
             return code;

@@ -135,7 +135,9 @@ def test_watch_prints_one_json_line_for_each_change(cli):
 
 
 def test_watch_reports_tenures_that_came_and_went_between_two_looks(cli):
+    cli.hold("before")
     watch = cli.start("watch")
+    watch.out.wait_for('"initial":true')
     for i in range(5):
         assert cli.run("lock", "--as", f"n{i}", "quick", "--", "true").code == 0
     for i in range(5):
@@ -197,9 +199,10 @@ def test_who_looks_at_a_store_that_is_not_there_does_not_make_it(cli):
         watch.err.wait_for("no such store; going on trying")
     assert not list(cli.directory.glob("mistyped*"))
     assert cli.run("lock", *mistyped, "--as", "me", "a", "--", "true").code == 0
-    watches[0].err.wait_for("answers")
     assert cli.run("config", "put", "k", "v", *mistyped).code == 0
-    watches[1].out.wait_for('"k"')
+    watches[0].err.wait_for("answers")
+    for watch, line in zip(watches, ('"ended"', '"k"')): # all of it came after the watch did
+        assert "initial" not in json.loads(watch.out.wait_for(line))
 
 
 def test_doctor_does_not_mind_that_the_user_has_no_store_yet():

@@ -73,7 +73,7 @@ static void a_url_that_names_no_store_is_refused_with_value_and_rule(void)
         err.text[0] = '\0';
         int code = store_open(bad[i].url, &opt, &s, &err);
         if (*bad[i].words == '\0') {
-            CHECK(code == TENURE_UNREACHABLE); /* an empty query is none */
+            CHECK(code == TENURE_ABSENT); /* an empty query is none */
             continue;
         }
         if (code != TENURE_INVALID || !strstr(err.text, bad[i].words))
@@ -112,7 +112,7 @@ static void a_missing_directory_is_named_and_none_is_made(void)
 {
     fresh();
     snprintf(url, sizeof url, "sqlite:%s.d/x.db", path);
-    CHECK(open_code() == TENURE_UNREACHABLE && strstr(err.text, path));
+    CHECK(open_code() == TENURE_ABSENT && strstr(err.text, path));
     CHECK(access(companion(".d"), F_OK) != 0);
 }
 
@@ -121,7 +121,7 @@ static void a_store_is_not_made_when_it_is_only_looked_for(void)
     const struct store_options opt = {.create = false};
     struct store *s;
     fresh();
-    CHECK(store_open(url, &opt, &s, &err) == TENURE_UNREACHABLE && strstr(err.text, path));
+    CHECK(store_open(url, &opt, &s, &err) == TENURE_ABSENT && strstr(err.text, path));
     CHECK(access(path, F_OK) != 0 && access(companion("-gate"), F_OK) != 0);
 }
 
