@@ -174,6 +174,7 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
         .decide = decision_apply,
         .arg = d,
         .look_first = question == QUESTION_LOOK,
+        .ephemeral = true,
     };
     c->asked = true;
     c->question = question;

@@ -42,6 +42,7 @@ struct gate {
     struct instant placed; /* when the file was last seen in its place */
     pid_t pid;
     char comm[16];
+    size_t bytes; /* of page and room */
     struct gate_page *page;
     char path[];
 };
@@ -49,6 +50,11 @@ struct gate {
 struct gate_page *gate_page(const struct gate *g)
 {
     return g->page;
+}
+
+void *gate_room(const struct gate *g)
+{
+    return g->page ? (char *)g->page + GATE_PAGE_BYTES : NULL;
 }
 
 /* A number above 0 that no other open gate of this file has. */
@@ -104,6 +110,12 @@ static int page_prepare(struct gate *g, tenure_error *err)
     }
     if (memcmp(p->magic, GATE_MAGIC, sizeof p->magic) != 0)
         return fail(err, TENURE_FOREIGN, "%s is not a gate of tenure", g->path);
+    if (p->version == 1) {
+        if (!gate_is_alone(g))
+            return fail(err, TENURE_FOREIGN, "%s is in use by an older tenure; stop the programs "
+                                             "that use it first", g->path);
+        p->version = GATE_VERSION;
+    }
     if (p->version != GATE_VERSION)
         return fail(err, TENURE_FOREIGN, "%s has version %u; this tenure knows version %d",
                     g->path, p->version, GATE_VERSION);
@@ -118,12 +130,12 @@ static int page_map(struct gate *g, tenure_error *err)
         return fail_errno(err, e, "%s cannot be locked", g->path);
     if (fstat(g->fd, &st) != 0)
         return fail_errno(err, errno, "%s", g->path);
-    if (st.st_size < GATE_PAGE_BYTES) {
-        e = posix_fallocate(g->fd, 0, GATE_PAGE_BYTES);
+    if (st.st_size < (off_t)g->bytes) {
+        e = posix_fallocate(g->fd, 0, (off_t)g->bytes);
         if (e != 0)
             return fail_errno(err, e, "no room for %s", g->path);
     }
-    void *at = mmap(NULL, GATE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
+    void *at = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, g->fd, 0);
     if (at == MAP_FAILED)
         return fail_errno(err, errno, "%s cannot be mapped", g->path);
     g->page = at;
@@ -148,13 +160,15 @@ static int take_slot(struct gate *g, tenure_error *err)
     return fail(err, TENURE_BUSY, "%s has %d users: no more can open it", g->path, GATE_SLOTS);
 }
 
-int gate_open(const char *path, const struct rights *rights, struct gate **ret, tenure_error *err)
+int gate_open(const char *path, const struct rights *rights, size_t room, struct gate **ret,
+              tenure_error *err)
 {
     size_t len = strlen(path) + 1;
     struct gate *g = calloc(1, sizeof *g + len);
     if (!g)
         return fail(err, TENURE_NO_MEMORY, "out of memory");
     memcpy(g->path, path, len);
+    g->bytes = GATE_PAGE_BYTES + room;
     g->pid = getpid();
     if (prctl(PR_GET_NAME, g->comm) != 0)
         g->comm[0] = '\0';
@@ -191,7 +205,7 @@ struct gate *gate_close(struct gate *g)
 void gate_forked(struct gate *g)
 {
     if (g->page)
-        munmap(g->page, GATE_PAGE_BYTES);
+        munmap(g->page, g->bytes);
     if (g->fd >= 0)
         close(g->fd);
     g->page = NULL;
@@ -266,7 +280,7 @@ static int come_in(struct gate *g, bool slept, tenure_error *err)
     g->inside = true;
     if (slept)
         atomic_store(&p->woken, 0);
-    if (atomic_exchange(&p->last, user_of(g)) != user_of(g))
+    if (atomic_exchange(&p->last, user_of(g)) != user_of(g) || slept) /* nobody wanted our turn */
         g->burst = clock_now();
     g->yields = false;
     memcpy(p->owner_comm, g->comm, sizeof p->owner_comm);

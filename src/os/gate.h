@@ -13,10 +13,11 @@
  * take turns.  But who has been alone inside for GATE_BURST_MS while others sleep lets one of them
  * in before it enters again.  One that keeps coming back at once wakes nobody up until then.
  *
- * THE PAGE is the whole file.  It is allocated when it is made, so a full disk cannot end a
- * process with SIGBUS.  All fields but the atomic ones are changed inside the gate only.  It must
- * never be trusted to be newer than the store after the machine was down: it is written back by
- * the kernel at any time, but for `ceiling`, which gate_sync() makes durable.
+ * THE PAGE is the beginning of the file, and behind it is ROOM for what else the users of the gate
+ * share.  Both are allocated when they are made, so a full disk cannot end a process with SIGBUS.
+ * All fields but the atomic ones are changed inside the gate only.  It must never be trusted to be
+ * newer than the store after the machine was down: it is written back by the kernel at any time,
+ * but for `ceiling`, which gate_sync() makes durable.
  *
  * A forked child holds the slot of its parent, too, until gate_forked() drops it.  One thread at a
  * time per struct gate; any number of gates on one file.
@@ -26,6 +27,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <tenure/error.h>
 
@@ -52,30 +54,39 @@ struct gate_page {
 
     uint8_t store_id[16];            /* of the database that this page belongs to; 0: none yet */
     char domain[CLOCK_DOMAIN_BYTES]; /* whose clock the store's instants count on */
-    uint64_t floor;                  /* as of the last commit */
+    uint64_t floor;                  /* as of the last commit to the database */
     uint64_t ceiling;                /* durable: no token above it was given out */
     _Atomic uint32_t next_slot;      /* where to look for a free one */
     uint64_t checkpoint_frames;      /* length of the log at the last checkpoint */
     _Atomic uint64_t changes;        /* counts commits that others may want to look at */
     _Atomic int64_t observed_until;  /* until then somebody has an inotify watch on the file */
     unsigned char poke;              /* written with pwrite(), which inotify notices */
+    _Atomic uint64_t token;          /* the highest that was given out, at least `floor` */
+    uint64_t sequence;               /* of the last write of a record */
+    uint64_t commits;                /* counts those to the database that were begun */
+    int64_t clock;                   /* the store's, at the last write of a record in the room */
 };
 
 #define GATE_MAGIC "tenuregt"
-#define GATE_VERSION 1
+#define GATE_VERSION 2 /* 1: without room; becomes 2 when nobody else has it open */
 
 struct gate;
 
-/* Opens the gate file, or makes it with these rights.  Not entered yet.  Errors: TENURE_DENIED,
- * TENURE_READ_ONLY, TENURE_NO_SPACE, TENURE_UNREACHABLE (no such directory), TENURE_FOREIGN
- * (another file, or a newer version). */
-int gate_open(const char *path, const struct rights *rights, struct gate **ret, tenure_error *err);
+/* Opens the gate file, or makes it with these rights, with `room` bytes behind the page, which
+ * are 0 at first.  Not entered yet.  Errors: TENURE_DENIED, TENURE_READ_ONLY, TENURE_NO_SPACE,
+ * TENURE_UNREACHABLE (no such directory), TENURE_FOREIGN (another file, a newer version, or an
+ * older one that somebody has open). */
+int gate_open(const char *path, const struct rights *rights, size_t room, struct gate **ret,
+              tenure_error *err);
 
 /* Leaves the gate if need be and closes it.  Returns NULL; NULL is fine. */
 struct gate *gate_close(struct gate *g);
 
 /* The page; valid until gate_close(), NULL after gate_forked(). */
 struct gate_page *gate_page(const struct gate *g);
+
+/* The room behind the page, as long as the page is valid. */
+void *gate_room(const struct gate *g);
 
 /* Enters, waiting for at most `patience`.  0, or TENURE_BUSY (who is inside, and for how long we
  * waited), TENURE_WENT_BACK (the gate file was removed or replaced under us). */

@@ -172,7 +172,7 @@ static void sqlite_close(struct store *store)
     sqlite_hints_close(s);
     s->lives = lifelines_close(s->lives);
     if (s->db) {
-        sqlite_shorten(s);
+        sqlite_tidy(s);
         connection_close(s->db);
     }
     free(s->inherited);
@@ -268,7 +268,7 @@ static int open_gate(struct sqlite_store *s, bool create, tenure_error *err)
     snprintf(path, sizeof path, "%s-gate", s->path);
     if (!create && access(s->path, F_OK) != 0 && access(path, F_OK) != 0)
         return fail(err, TENURE_ABSENT, "%s: there is no such store", s->path);
-    return gate_open(path, &rights, &s->gate, err);
+    return gate_open(path, &rights, SQLITE_CACHE_BYTES, &s->gate, err);
 }
 
 static void count_lives(void *arg, uint64_t session)

@@ -3,13 +3,16 @@
  * The store at PATH is PATH itself (a SQLite database in WAL mode), PATH-wal and PATH-shm
  * (SQLite's), PATH-gate (os/gate.h) and PATH-live/ (os/lifeline.h).
  *
+ * A RECORD is in a line of the cache that all processes share (sqlite_cache.c), or in its row.
+ * Sessions have rows only.
+ *
  * DURABILITY.  A commit survives the death of any process, but is not synced: when the machine
  * dies, the last ones may go with it, and so do all local holders.  Tokens are ahead of that: none
  * is given out above `ceiling`, which is durable in the database and in the gate, and after a
  * reboot they go on above it.
  *
  * GOING BACK.  The gate mirrors floor and ceiling after each commit.  A database that knows less
- * was put back from a copy; it is refused at open and at each write until store_raise().
+ * was put back from a copy; it is refused at open and at each commit until store_raise().
  *
  * WRITING is inside the gate, always: it orders the writers fairly, and it keeps any two of them
  * from checkpointing at once (which corrupts the file in every SQLite before 3.51.3).
@@ -20,6 +23,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
+#include "core/name.h"
 #include "core/timing.h"
 #include "os/clock.h"
 #include "os/fail.h"
@@ -49,6 +53,7 @@ enum statement {
     ST_SESSION_NOTICE,
     ST_SESSION_DELETE,
     ST_SESSION_PURGE,
+    ST_SESSION_LIST,
     ST_COUNT,
 };
 
@@ -66,6 +71,16 @@ struct watch {
     uint64_t key_hash;
     uint64_t session;
 };
+
+/* What the row of a session says. */
+struct session_row {
+    uint64_t session;
+    bool found;
+    struct instant expires;
+    struct span ttl;
+    int64_t notices; /* how often it was told to take notice */
+};
+#define SESSION_ROWS 64 /* that a handle remembers */
 
 /* Hints of one handle (sqlite_hint.c). */
 struct hints {
@@ -106,15 +121,28 @@ struct sqlite_store {
     int64_t notices;           /* of it, that a renewal has told */
     void *buffer[STORE_KEYS_MAX];
     int64_t row[STORE_KEYS_MAX]; /* of the records that a decision found */
+    struct session_row session_row[SESSION_ROWS]; /* that were read at `rows_as_of` */
+    size_t session_rows;
+    uint64_t rows_as_of; /* the gate's count of commits */
     struct effects fx;
     uint64_t gone[GONE_MAX]; /* found dead in this decision */
     size_t gone_count;
     struct hints hints;
 };
 
+/* Lines of the cache. */
+#define SQLITE_CACHE_LINES 128
+#define SQLITE_CACHE_BYTES (4096 * (1 + SQLITE_CACHE_LINES))
+#define SQLITE_LINE_RECORD_BYTES 1880
+struct sqlite_lines {
+    int count;
+    uint8_t at[SQLITE_CACHE_LINES];
+};
+
 /* What a transaction knows. */
 struct sqlite_txn {
     uint64_t floor, ceiling;
+    struct sqlite_lines lines; /* whose rows it writes */
     struct instant now;
     bool floor_moved;
     bool notify; /* others may want to look */
@@ -176,16 +204,31 @@ struct instant sqlite_now(const struct sqlite_store *s);
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
 void sqlite_read_end(struct sqlite_store *s);
 
-/* Enters the gate and begins.  Checks that the store is the one that was opened, in its place
- * and not older than it was, and that a block of tokens is left.  Ends with sqlite_commit() or
- * sqlite_cancel(), after which we are outside. */
+/* Enters the gate, and checks that the store is the one that was opened, in its place. */
+int sqlite_enter(struct sqlite_store *s, tenure_error *err);
+
+/* Leaves it.  `changed`: others may want to look. */
+void sqlite_leave(struct sqlite_store *s, bool changed);
+
+/* Inside the gate: begins a transaction.  Checks that the database is not older than it was, and
+ * that a block of tokens is left.  Ends with sqlite_end(), also when that fails, or
+ * sqlite_rollback(). */
+int sqlite_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
+int sqlite_end(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
+void sqlite_rollback(struct sqlite_store *s);
+
+/* Both at once: enters and begins.  Ends with sqlite_commit() or sqlite_cancel(), after which we
+ * are outside. */
 int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
 int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
 void sqlite_cancel(struct sqlite_store *s);
 
-/* Before the connection is closed: the last one who has the store open empties a log that has
- * become long. */
-void sqlite_shorten(struct sqlite_store *s);
+/* Whether that many tokens are left as one decision may draw. */
+bool sqlite_has_tokens(const struct sqlite_txn *t);
+
+/* Before the connection is closed: the last one who has the store open writes back what is in the
+ * cache, and empties a log that has become long. */
+void sqlite_tidy(struct sqlite_store *s);
 
 /* After an operation: whether it found the disk full, and there is room again, in the log that was
  * copied back for it.  Then it counts as not done yet, and is worth a second try. */
@@ -202,15 +245,88 @@ int sqlite_lifeline(struct store *store);
 struct sqlite_oracle {
     struct sqlite_store *s;
     struct instant now;
+    bool cached; /* inside the gate and in no transaction: rows may be remembered */
     int rc; /* of the first failure: the decision does not count then */
 };
 enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *ret_until);
+
+/* How many sessions are not known to have ended.  A result code of SQLite. */
+int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret);
 
 /* Deletes, within the transaction, the sessions that were found gone; removes their FIFOs. */
 int sqlite_forget_gone(struct sqlite_store *s);
 void sqlite_bury_gone(struct sqlite_store *s);
 
-/* ---- sqlite_update.c ------------------------------------------------------------------------ */
+/* ---- sqlite_record.c ------------------------------------------------------------------------ */
+
+/* What the row that q is on holds of a record: column `at` is its size, the next one its bytes,
+ * with zeros behind them (sqlite_record_put()). */
+void sqlite_record_borrow(sqlite3_stmt *q, int at, struct store_record *ret);
+
+/* Finds the record of ret->key by statement i, which stays open as long as the bytes are borrowed,
+ * until sqlite_record_found().  Result codes of SQLite. */
+int sqlite_record_find(struct sqlite_store *s, int i, struct store_record *ret);
+void sqlite_record_found(struct sqlite_store *s, int i);
+
+/* The number of the write that the record found by statement i comes from. */
+uint64_t sqlite_record_sequence(struct sqlite_store *s, int i);
+
+/* Writes or deletes, within a transaction, the record that statement i has looked for; `in` is what
+ * it found.  `bytes` has STORE_RECORD_MAX. */
+int sqlite_record_put(struct sqlite_store *s, int i, const struct store_record *in, void *bytes,
+                      size_t len, uint64_t sequence);
+int sqlite_record_delete(struct sqlite_store *s, int i);
+
+/* ---- sqlite_cache.c ------------------------------------------------------------------------- */
+
+/* The line of a key, or -1; and what it says, borrowed until the gate is left.  Inside the gate, or
+ * as a hint. */
+int sqlite_cache_find(const struct sqlite_store *s, const char *key);
+void sqlite_cache_borrow(const struct sqlite_store *s, int at, struct store_record *ret);
+
+/* Whether a write has room in a line.  Writes it to line `at`, or to a free one (-1).  Says whether
+ * it could.  Inside the gate. */
+bool sqlite_cache_takes(const struct store_write *out);
+bool sqlite_cache_put(struct sqlite_store *s, int at, const char *key,
+                      const struct store_write *out, struct instant now);
+
+/* Inside the gate, in a transaction of its own: writes back the lines of some keys and frees them;
+ * frees the oldest ones if none is free; writes back all. */
+int sqlite_cache_retire(struct sqlite_store *s, const char *const *key, int count,
+                        tenure_error *err);
+int sqlite_cache_make_room(struct sqlite_store *s, tenure_error *err);
+int sqlite_cache_write_all(struct sqlite_store *s, tenure_error *err);
+bool sqlite_cache_is_dirty(const struct sqlite_store *s);
+
+/* Within a transaction: writes the rows of lines that have rested, and notes them in it.  After the
+ * commit: they are clean. */
+int sqlite_cache_write_rested(struct sqlite_store *s, struct sqlite_txn *t);
+void sqlite_cache_kept(struct sqlite_store *s, const struct sqlite_lines *lines);
+
+/* When the machine was down since the last write: writes the rows of all lines that are whole and
+ * newer, within a transaction; *sequence grows to their highest number.  The clock's last reading
+ * that they know of.  And forgets them all. */
+int sqlite_cache_recover(struct sqlite_store *s, uint64_t *sequence);
+struct instant sqlite_cache_last(const struct sqlite_store *s);
+void sqlite_cache_clear(struct sqlite_store *s);
+
+/* Copies of the lines whose keys have a prefix and are behind `after` (or NULL), in order of their
+ * keys; from outside of the gate.  0, TENURE_NO_MEMORY, TENURE_BUSY; ends with
+ * sqlite_cache_copied() in any case. */
+struct sqlite_copy {
+    char key[NAME_BYTES_MAX + 1];
+    size_t len;
+    unsigned char bytes[SQLITE_LINE_RECORD_BYTES];
+};
+struct sqlite_copies {
+    struct sqlite_copy *at;
+    size_t count;
+};
+int sqlite_cache_copy(const struct sqlite_store *s, const char *prefix, const char *after,
+                      struct sqlite_copies *ret);
+void sqlite_cache_copied(struct sqlite_copies *copies);
+
+/* ---- sqlite_update.c, sqlite_read.c --------------------------------------------------------- */
 
 void sqlite_update(struct store *store, struct store_update *op);
 void sqlite_read(struct store *store, struct store_read *op);

@@ -12,19 +12,20 @@
 #include <unistd.h>
 
 #define APPLICATION_ID 0x74656e75 /* "tenu" */
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3 /* 2: rows without a sequence number */
 #define BOOT_ID_BYTES 36
 
 /* Whatever changes often is in one table, so that in a small store it is on one page: a commit then
  * writes one page to the log, and a process whose pages are out of date reads one again.  A row is
- *   id < 0   a name: its key and its record; the id is made of the key's hash (sqlite_update.c)
+ *   id < 0   a name: its key, its record, and which write that is from; the id is made of the
+ *            key's hash (sqlite_record.c)
  *   id = 0   the store: the highest token given out, the reserve's end, the clock's last reading
  *   id > 0   a session
  * The views are for people. */
 static const char schema[] =
     "CREATE TABLE item(id INTEGER PRIMARY KEY, key TEXT, size INTEGER, bytes BLOB,"
     " ttl INTEGER, expires INTEGER, noticed INTEGER,"
-    " floor INTEGER, ceiling INTEGER, last INTEGER);"
+    " floor INTEGER, ceiling INTEGER, last INTEGER, sequence INTEGER);"
     "CREATE UNIQUE INDEX item_key ON item(key) WHERE key IS NOT NULL;"
     "INSERT INTO item(id, floor, ceiling, last) VALUES(0, 0, 0, 0);"
     "CREATE VIEW record AS SELECT key, bytes FROM item WHERE id < 0;"
@@ -35,6 +36,8 @@ static const char schema[] =
 /* Of each byte that a commit writes, the disk sees a page; larger records go on overflow pages. */
 #define PAGE_BYTES 2048
 
+#define FIND "SELECT size, bytes, sequence FROM item WHERE id = ?1 AND key = ?2"
+
 static const char *const sql[ST_COUNT] = {
     [ST_READ] = "BEGIN",
     [ST_WRITE] = "BEGIN IMMEDIATE",
@@ -43,15 +46,15 @@ static const char *const sql[ST_COUNT] = {
     [ST_STORE] = "SELECT floor, ceiling FROM item WHERE id = 0",
     [ST_STORE_FLOOR] = "UPDATE item SET floor = ?1, last = ?2 WHERE id = 0",
     [ST_STORE_CEILING] = "UPDATE item SET floor = ?1, ceiling = ?2, last = ?3 WHERE id = 0",
-    [ST_FIND] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
-    [ST_FIND + 1] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
-    [ST_FIND + 2] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
-    [ST_FIND + 3] = "SELECT size, bytes FROM item WHERE id = ?1 AND key = ?2",
+    [ST_FIND] = FIND,
+    [ST_FIND + 1] = FIND,
+    [ST_FIND + 2] = FIND,
+    [ST_FIND + 3] = FIND,
     [ST_SEEK] = "SELECT id FROM item WHERE key = ?1",
-    [ST_INSERT] = ("INSERT INTO item(id, size, bytes, key) VALUES("
+    [ST_INSERT] = ("INSERT INTO item(id, size, bytes, sequence, key) VALUES("
                    "CASE WHEN EXISTS(SELECT 1 FROM item WHERE id = ?1)"
-                   " THEN (SELECT min(id) - 1 FROM item) ELSE ?1 END, ?2, ?3, ?4)"),
-    [ST_UPDATE] = "UPDATE item SET size = ?2, bytes = ?3 WHERE id = ?1",
+                   " THEN (SELECT min(id) - 1 FROM item) ELSE ?1 END, ?2, ?3, ?4, ?5)"),
+    [ST_UPDATE] = "UPDATE item SET size = ?2, bytes = ?3, sequence = ?4 WHERE id = ?1",
     [ST_DELETE] = "DELETE FROM item WHERE id = ?1",
     [ST_SCAN] = ("SELECT key, size, bytes FROM item"
                  " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key"),
@@ -60,6 +63,7 @@ static const char *const sql[ST_COUNT] = {
     [ST_SESSION_RENEW] = "UPDATE item SET expires = ?2 WHERE id = ?1 AND id > 0",
     [ST_SESSION_NOTICE] = "UPDATE item SET noticed = noticed + 1 WHERE id = ?1 AND id > 0",
     [ST_SESSION_DELETE] = "DELETE FROM item WHERE id = ?1 AND id > 0",
+    [ST_SESSION_LIST] = "SELECT id FROM item WHERE id > 0 AND expires > ?1",
     [ST_SESSION_PURGE] = "DELETE FROM item WHERE id > 0 AND expires < ?1",
 };
 _Static_assert(STORE_KEYS_MAX == 4, "there is a statement for each key");
@@ -236,7 +240,18 @@ static int create_schema(struct sqlite_store *s, tenure_error *err)
     return exec(s, text, "make the schema", err);
 }
 
-/* Whether it is ours; *ret_fresh: nobody's yet.  Changes nothing. */
+/* Nobody else has it open: the gate became ours when it was opened (os/gate.h). */
+static int upgrade(struct sqlite_store *s, tenure_error *err)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "BEGIN IMMEDIATE; ALTER TABLE item ADD COLUMN sequence INTEGER;"
+             "PRAGMA user_version = %d; COMMIT", SCHEMA_VERSION);
+    return exec(s, text, "upgrade the schema", err);
+}
+
+/* Whether it is ours; *ret_fresh: nobody's yet.  Changes nothing, but brings it up to our
+ * version. */
 static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
 {
     int64_t application = 0, version = 0, tables = 0;
@@ -255,6 +270,8 @@ static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
                     "%s is the database of another application: its application id is 0x%llx, "
                     "a store's is 0x%x", s->path, (unsigned long long)application,
                     APPLICATION_ID);
+    if (version == 2)
+        return upgrade(s, err);
     if (version != SCHEMA_VERSION)
         return fail(err, TENURE_FOREIGN, "%s has schema version %lld, which %s tenure made; this "
                                          "tenure knows version %d alone: use the other one, or "
@@ -283,6 +300,7 @@ struct meta {
     char domain[CLOCK_DOMAIN_BYTES];
     int64_t base, last;
     bool ends_all; /* no session of before is alive */
+    bool has_lines; /* the gate may have newer records than the database */
 };
 
 static int load_meta(struct sqlite_store *s, struct meta *m, tenure_error *err)
@@ -337,6 +355,7 @@ static int mirror(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, tenu
     struct gate_page *p = gate_page(s->gate);
     p->floor = floor;
     p->ceiling = ceiling;
+    atomic_store(&p->token, floor);
     int e = gate_sync(s->gate);
     return e == 0 ? 0 : fail_errno(err, e, "%s-gate cannot be made durable", s->path);
 }
@@ -365,6 +384,13 @@ int sqlite_reserve(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, ten
 static int write_meta(struct sqlite_store *s, const struct meta *m)
 {
     sqlite3_stmt *q = NULL;
+    if (m->has_lines) {
+        uint64_t sequence = gate_page(s->gate)->sequence;
+        int rc = sqlite_cache_recover(s, &sequence);
+        if (rc != SQLITE_OK)
+            return rc;
+        gate_page(s->gate)->sequence = sequence;
+    }
     int rc = sqlite3_prepare_v2(s->db, "UPDATE meta SET domain = ?1, base = ?2 WHERE one = 1", -1,
                                 &q, NULL);
     if (rc != SQLITE_OK)
@@ -434,19 +460,44 @@ static int jump(struct sqlite_store *s, struct meta *m, uint64_t above, tenure_e
     if (m->ceiling > SQLITE_TOKEN_MAX)
         return fail(err, TENURE_NO_SPACE, "%s: the tokens are used up", s->path);
     m->ends_all = rebooted || above > 0;
+    m->has_lines = memcmp(p->store_id, m->id, sizeof m->id) == 0;
+    if (m->has_lines && sqlite_cache_last(s).ms > m->last)
+        m->last = sqlite_cache_last(s).ms;
     if (rebooted)
         m->base = ms_add(m->last, -clock_now().ms);
     s->base = m->base;
     m->last = sqlite_now(s).ms;
     memcpy(m->domain, s->domain, sizeof m->domain);
+    int64_t newest = 0;
     int code = durably(s, write_meta, m, err);
+    if (code == 0)
+        code = query_int(s, "SELECT coalesce(max(sequence), 0) FROM item", &newest, err);
     if (code < 0)
         return code;
+    sqlite_cache_clear(s);
+    p->sequence = most(p->sequence, (uint64_t)newest);
+    p->clock = 0;
     memcpy(p->store_id, m->id, sizeof p->store_id);
     memcpy(p->domain, s->domain, sizeof p->domain);
     p->checkpoint_frames = 0;
     atomic_fetch_add(&p->changes, 1);
     return mirror(s, m->floor, m->ceiling, err);
+}
+
+/* Somebody has removed the gate, and with it, maybe, records of sessions that are alive: who holds
+ * cannot know yet (P3), and nobody can know who does (P1).  So they end first. */
+static int check_nobody(struct sqlite_store *s, int64_t base, tenure_error *err)
+{
+    s->base = base;
+    size_t alive = 0;
+    int rc = sqlite_sessions_alive(s, &alive);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "read", err);
+    if (alive == 0)
+        return 0;
+    return fail(err, TENURE_BUSY, "%s-gate was removed while %zu session%s of it ran: wait until "
+                                  "they have ended or expired, or stop their programs", s->path,
+                alive, alive == 1 ? "" : "s");
 }
 
 static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *err)
@@ -465,11 +516,19 @@ static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *e
         if (code < 0)
             return code;
     }
+    bool same_boot = strcmp(m.domain, s->domain) == 0;
+    if (!known && !raise && same_boot) {
+        code = check_nobody(s, m.base, err);
+        if (code < 0)
+            return code;
+    }
     /* A new gate knows nothing: what it should know is below the ceiling. */
-    if (raise || !known || strcmp(m.domain, s->domain) != 0)
+    if (raise || !known || !same_boot || strcmp(p->domain, s->domain) != 0)
         return jump(s, &m, raise ? *raise : 0, err);
     s->base = m.base;
     p->floor = m.floor; /* ahead of the mirror when a process died between commit and mirror */
+    if (atomic_load(&p->token) < m.floor)
+        atomic_store(&p->token, m.floor);
     p->ceiling = m.ceiling;
     return 0;
 }

@@ -86,6 +86,8 @@ int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error
         return sqlite_fail(s, rc, "read", err);
     }
     t->now = sqlite_now(s); /* after the lock: the answer is as of now, not of when we asked */
+    uint64_t token = atomic_load(&gate_page(s->gate)->token);
+    t->floor = t->floor > token ? t->floor : token;
     return 0;
 }
 
@@ -136,43 +138,94 @@ static int check_age(struct sqlite_store *s, const struct sqlite_txn *t, tenure_
 
 static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
+    struct gate_page *p = gate_page(s->gate);
     *t = (struct sqlite_txn){0};
+    p->commits++; /* before, so that who dies leaves nobody with rows that are not so any more */
     int rc = sqlite_run(s, ST_WRITE);
     if (rc == SQLITE_OK)
         rc = store_read_row(s, t);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "write", err);
-    return check_age(s, t, err);
+    int code = check_age(s, t, err);
+    t->floor_moved = t->floor < p->token; /* by decisions that needed no transaction */
+    if (t->floor_moved)
+        t->floor = p->token;
+    return code;
 }
 
-int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+bool sqlite_has_tokens(const struct sqlite_txn *t)
 {
-    int code = gate_enter(s->gate, s->patience, err);
-    if (code < 0)
-        return code;
-    POINT("gate");
-    code = check_place(s, err);
-    if (code == 0)
-        code = begin(s, t, err);
-    if (code == 0 && t->ceiling - t->floor < TOKENS_PER_TXN) {
+    return t->ceiling >= t->floor && t->ceiling - t->floor >= TOKENS_PER_TXN;
+}
+
+int sqlite_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+{
+    int code = begin(s, t, err);
+    if (code == 0 && !sqlite_has_tokens(t)) {
         uint64_t floor = t->floor;
         sqlite_run(s, ST_ROLLBACK);
-            code = sqlite_reserve(s, floor, t->ceiling + SQLITE_TOKEN_BLOCK, err);
+        code = sqlite_reserve(s, floor, t->ceiling + SQLITE_TOKEN_BLOCK, err);
         if (code == 0)
             code = begin(s, t, err);
     }
     if (code < 0) {
-        sqlite_cancel(s);
+        sqlite_rollback(s);
         return code;
     }
     t->now = sqlite_now(s); /* inside: nobody commits with an earlier instant after us */
     return 0;
 }
 
-void sqlite_cancel(struct sqlite_store *s)
+void sqlite_rollback(struct sqlite_store *s)
 {
     if (sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK); /* or it already was; then there is nothing to roll back */
+}
+
+/* ---- inside the gate ------------------------------------------------------------------------ */
+
+int sqlite_enter(struct sqlite_store *s, tenure_error *err)
+{
+    int code = gate_enter(s->gate, s->patience, err);
+    if (code < 0)
+        return code;
+    POINT("gate");
+    code = check_place(s, err);
+    if (code < 0)
+        gate_leave(s->gate);
+    return code;
+}
+
+void sqlite_leave(struct sqlite_store *s, bool changed)
+{
+    if (changed)
+        sqlite_hints_count(s);
+    gate_leave(s->gate);
+    if (changed)
+        gate_poke(s->gate);
+}
+
+int sqlite_write_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+{
+    int code = sqlite_enter(s, err);
+    if (code < 0)
+        return code;
+    code = sqlite_begin(s, t, err);
+    if (code < 0)
+        gate_leave(s->gate);
+    return code;
+}
+
+int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+{
+    int code = sqlite_end(s, t, err);
+    sqlite_leave(s, code == 0 && t->notify);
+    return code;
+}
+
+void sqlite_cancel(struct sqlite_store *s)
+{
+    sqlite_rollback(s);
     gate_leave(s->gate);
 }
 
@@ -212,15 +265,24 @@ static void checkpoint(struct sqlite_store *s)
 /* The last one who leaves leaves no long log behind: who comes next, alone again, reads all of it
  * to make its index anew, which is what `tenure lock` would start with.  Somebody else's program
  * that reads is not waited for. */
-void sqlite_shorten(struct sqlite_store *s)
+static void shorten(struct sqlite_store *s)
 {
-    tenure_error ignored;
-    if (s->log_frames < LONG_FRAMES || gate_enter(s->gate, SPAN(0), &ignored) < 0)
-        return;
-    if (gate_is_alone(s->gate) && sqlite3_busy_handler(s->db, NULL, NULL) == SQLITE_OK &&
+    if (s->log_frames >= LONG_FRAMES && sqlite3_busy_handler(s->db, NULL, NULL) == SQLITE_OK &&
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
             SQLITE_OK)
         gate_page(s->gate)->checkpoint_frames = 0;
+}
+
+void sqlite_tidy(struct sqlite_store *s)
+{
+    tenure_error ignored; /* what is not written back stays in its line */
+    bool dirty = sqlite_cache_is_dirty(s);
+    if ((!dirty && s->log_frames < LONG_FRAMES) || gate_enter(s->gate, SPAN(0), &ignored) < 0)
+        return;
+    if (gate_is_alone(s->gate) && check_place(s, &ignored) == 0) {
+        sqlite_cache_write_all(s, &ignored);
+        shorten(s);
+    }
     gate_leave(s->gate);
 }
 
@@ -257,27 +319,26 @@ static int commit_failed(struct sqlite_store *s, int rc, tenure_error *err)
     return fail(err, TENURE_UNSURE, "%.200s; the outcome is unknown", text);
 }
 
-int sqlite_commit(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+int sqlite_end(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     struct gate_page *p = gate_page(s->gate);
     int rc = t->floor_moved ? floor_write(s, t) : SQLITE_OK;
     if (rc != SQLITE_OK) {
         int code = sqlite_fail(s, rc, "write", err);
-        sqlite_cancel(s);
+        sqlite_rollback(s);
         return code;
     }
     rc = sqlite_run(s, ST_COMMIT);
     if (rc != SQLITE_OK) {
         int code = commit_failed(s, rc, err);
-        sqlite_cancel(s);
+        sqlite_rollback(s);
         return code;
     }
+    POINT("rows-kept");
     p->floor = t->floor;
-    if (t->notify)
-        sqlite_hints_count(s);
+    if (p->token < t->floor)
+        p->token = t->floor;
+    sqlite_cache_kept(s, &t->lines);
     checkpoint(s);
-    gate_leave(s->gate);
-    if (t->notify)
-        gate_poke(s->gate);
     return 0;
 }

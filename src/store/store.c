@@ -3,13 +3,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+uint64_t store_hash(const void *bytes, size_t len)
+{
+    const unsigned char *at = bytes;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ at[i]) * 0x100000001b3u;
+    return h;
+}
 
 uint64_t store_key_hash(const char *key)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *key; key++)
-        h = (h ^ (unsigned char)*key) * 0x100000001b3u;
-    return h;
+    return store_hash(key, strlen(key));
 }
 
 void store_op_finish(struct store_op *op, int code)

@@ -140,6 +140,8 @@ struct store_update {
     store_decide_fn *decide;
     void *arg;
     bool look_first; /* most likely nothing changes: try without the right to write first */
+    bool ephemeral;  /* what it changes belongs to sessions: an engine may lose it when all of them
+                        have ended */
     /* the engine's */
     int verdict;
 };
@@ -260,7 +262,8 @@ int store_init(const char *url, tenure_error *err);
  * engine that keeps its own history, and what store_open() fails with. */
 int store_raise(const char *url, uint64_t above, tenure_error *err);
 
-/* FNV-1a, 64 bits, of a key: what a hint carries. */
+/* FNV-1a, 64 bits; of a key: what a hint carries. */
+uint64_t store_hash(const void *bytes, size_t len);
 uint64_t store_key_hash(const char *key);
 
 /* Ends an operation: done, with a code and, for an error, a text (printf-like). */

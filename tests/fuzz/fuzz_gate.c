@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     tenure_error err = {0};
     snprintf(path, sizeof path, "/dev/shm/tenure-fuzz-gate-%d", (int)getpid());
     make_page(path, data, size);
-    int code = gate_open(path, &rights, &g, &err);
+    int code = gate_open(path, &rights, 0, &g, &err);
     if (code < 0 && (code != TENURE_FOREIGN || err.code != code || err.text[0] == '\0'))
         abort();
     if (code == 0)

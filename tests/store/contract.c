@@ -1,9 +1,9 @@
 /* tests/store/contract.c - what every store promises (src/store/store.h).
  *
- *     contract memory | sqlite | trace | slow | postgres URL | etcd URL
+ *     contract memory | sqlite | ephemeral | trace | slow | postgres URL | etcd URL
  *
- * trace and slow are SQLite behind the wrappers: every call is written down; every reply takes
- * some turns. */
+ * ephemeral is SQLite, asked for what may be lost with its sessions, as claims are; trace and slow
+ * are SQLite behind the wrappers: every call is written down; every reply takes some turns. */
 #include <pthread.h>
 
 #include "place.h"
@@ -542,6 +542,7 @@ int main(int argc, char **argv)
 {
     kind = argc >= 2 ? argv[1] : "memory";
     base = argc >= 3 ? argv[2] : NULL;
+    ephemeral = strcmp(kind, "ephemeral") == 0 || strcmp(kind, "slow") == 0;
     sink = fopen("/dev/null", "w");
     if (!sink)
         return 2;

@@ -190,7 +190,7 @@ static void go_on_when_the_disk_is_full(void)
         return;
     }
     snprintf(dir, sizeof dir, "%.190s", path);
-    CHECK(mkdir(dir, 0700) == 0 && mount("none", dir, "tmpfs", 0, "size=512k") == 0);
+    CHECK(mkdir(dir, 0700) == 0 && mount("none", dir, "tmpfs", 0, "size=1m") == 0);
     snprintf(path, sizeof path, "%s/x.db", dir);
     snprintf(url, sizeof url, "sqlite:%s", path);
     struct store *s = open_store();

@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include <sys/resource.h>
+
 #include "os/gate.h"
 #include "sqlite.h"
 
@@ -111,7 +113,7 @@ static uint64_t enter_gate(void)
 {
     const struct rights rights = {.mode = 0600};
     struct gate *g;
-    if (gate_open(companion("-gate"), &rights, &g, &err) < 0 || gate_enter(g, LONG, &err) < 0)
+    if (gate_open(companion("-gate"), &rights, 0, &g, &err) < 0 || gate_enter(g, LONG, &err) < 0)
         _exit(1);
     return 1;
 }
@@ -145,6 +147,26 @@ static void a_process_stopped_inside_the_gate_is_named_in_time(void)
     end(pid);
     CHECK(update(s, "a", add_one, NULL) == 1);
     shut(s);
+}
+
+/* A turn is left to somebody who sleeps; when he died in his sleep, to nobody. */
+static void who_is_left_alone_does_not_sleep_at_the_gate(void)
+{
+    const struct rights rights = {.mode = 0600};
+    struct rusage before_, after;
+    struct gate *g;
+    fresh();
+    shut(open_store());
+    CHECK(gate_open(companion("-gate"), &rights, 0, &g, &err) == 0);
+    atomic_store(&gate_page(g)->sleeps, 1);
+    CHECK(getrusage(RUSAGE_SELF, &before_) == 0);
+    for (int64_t end = clock_now().ms + 200; before(end);) {
+        CHECK(gate_enter(g, LONG, &err) == 0);
+        gate_leave(g);
+    }
+    CHECK(getrusage(RUSAGE_SELF, &after) == 0);
+    CHECK(after.ru_nvcsw - before_.ru_nvcsw < 5);
+    gate_close(g);
 }
 
 static void a_program_that_locks_the_database_gives_busy_in_time(void)
@@ -401,6 +423,7 @@ int main(void)
         TAP(processes_killed_in_mid_write_leave_a_sound_store),
         TAP(a_process_that_dies_inside_the_gate_lets_the_others_in),
         TAP(a_process_stopped_inside_the_gate_is_named_in_time),
+        TAP(who_is_left_alone_does_not_sleep_at_the_gate),
         TAP(a_program_that_locks_the_database_gives_busy_in_time),
         TAP(the_death_of_a_process_is_noticed_at_once),
         TAP(a_child_that_outlives_its_parent_keeps_nothing_alive),

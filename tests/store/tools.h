@@ -19,6 +19,7 @@
 #define LONG SPAN(60000)
 
 static tenure_error err;
+static bool ephemeral; /* what the next updates change (store.h) */
 
 /* A directory of this run's, removed by the caller of the suite; ends the run without one. */
 static inline const char *scratch(void)
@@ -78,7 +79,11 @@ static inline int finish(struct store *s, struct store_op *op)
 static inline int update2(struct store *s, const char *a, const char *b, store_decide_fn *decide,
                           void *arg)
 {
-    struct store_update op = {.count = b ? 2 : 1, .key = {a, b}, .decide = decide, .arg = arg};
+    struct store_update op = {.count = b ? 2 : 1,
+                              .key = {a, b},
+                              .decide = decide,
+                              .arg = arg,
+                              .ephemeral = ephemeral};
     store_update(s, &op);
     int code = finish(s, &op.op);
     return code < 0 ? code : op.verdict;

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     const struct rights rights = {.mode = 0600}; /* of one that would be made */
     struct gate *gate;
     tenure_error err;
-    if (argc != 2 || gate_open(argv[1], &rights, &gate, &err) < 0 ||
+    if (argc != 2 || gate_open(argv[1], &rights, 0, &gate, &err) < 0 ||
         gate_enter(gate, SPAN(30000), &err) < 0) {
         fprintf(stderr, "gatekeeper: %s\n", argc == 2 ? err.text : "GATE is missing");
         return 1;
