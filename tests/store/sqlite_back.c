@@ -1,5 +1,6 @@
 /* tests/store/sqlite_back.c - whether the store is still the one that it was, and none that is
  * older: a copy was put back, a gate was lost, there was another version, the machine ran anew. */
+#include <fcntl.h>
 
 #include "sqlite.h"
 
