@@ -274,8 +274,8 @@ static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
         return upgrade(s, err);
     if (version != SCHEMA_VERSION)
         return fail(err, TENURE_FOREIGN, "%s has schema version %lld, which %s tenure made; this "
-                                         "tenure knows version %d alone: use the other one, or "
-                                         "name another store",
+                                         "tenure knows version %d and the one before: use the "
+                                         "other one, or name another store",
                     s->path, (long long)version,
                     version > SCHEMA_VERSION ? "a newer" : "an older", SCHEMA_VERSION);
     return 0;

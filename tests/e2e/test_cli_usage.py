@@ -165,7 +165,7 @@ WRITERS = {"lock": ["lock", "a", "--", "touch", "ran"], "lead": ["lead", "a", "-
 
 
 @pytest.mark.parametrize("command,off,who", [(c, 7, "newer") for c in WRITERS] +
-                         [("lock", -1, "older"), ("upgrade", -1, "older")])
+                         [("lock", -2, "older"), ("upgrade", -2, "older")])
 def test_a_store_that_another_version_wrote_is_refused_untouched(cli, tmp_path, command, off, who):
     path = tmp_path / "tenure.db"
     assert cli.run("store", "init").code == 0
