@@ -13,9 +13,9 @@
  *
  * WRITING BACK.  A line is dirty while its row has another sequence number.  Rows are written when
  * lines are wanted for other records, with a session's renewal when they have rested, and by the
- * last one who leaves.  Each write of a record, to a line or a row, takes a higher number from the
- * page, so that after a crash of the machine, when lines and rows may both be old, the newer one
- * of each record is known.
+ * last one who leaves, so that all is in the database when nobody has it open.  Each write of a
+ * record, to a line or a row, takes a higher number from the page, so that after a crash of the
+ * machine, when lines and rows may both be old, the newer one of each record is known.
  *
  * READING outside of the gate copies a line and sees by `turn` whether it stood still meanwhile.
  * Who reads lines and rows copies the lines first: a record moves to its row before it leaves its
@@ -231,14 +231,22 @@ static void free_lines(struct cache *c, const struct sqlite_lines *lines)
         atomic_store(&c->hash[lines->at[i]], 0);
 }
 
-/* The dirty ones of them, or of all. */
+static struct sqlite_lines used_of(struct cache *c)
+{
+    struct sqlite_lines used = {0};
+    for (int i = 0; i < SQLITE_CACHE_LINES; i++) {
+        if (atomic_load(&c->hash[i]) != 0)
+            add(&used, i);
+    }
+    return used;
+}
+
 static struct sqlite_lines dirty_of(struct cache *c, const struct sqlite_lines *of)
 {
     struct sqlite_lines dirty = {0};
-    for (int i = 0; i < (of ? of->count : SQLITE_CACHE_LINES); i++) {
-        int at = of ? of->at[i] : i;
-        if (is_dirty(c, at))
-            add(&dirty, at);
+    for (int i = 0; i < of->count; i++) {
+        if (is_dirty(c, of->at[i]))
+            add(&dirty, of->at[i]);
     }
     return dirty;
 }
@@ -296,7 +304,7 @@ int sqlite_cache_make_room(struct sqlite_store *s, tenure_error *err)
 int sqlite_cache_write_rested(struct sqlite_store *s, struct sqlite_txn *t)
 {
     struct cache *c = cache_of(s);
-    struct sqlite_lines dirty = dirty_of(c, NULL);
+    struct sqlite_lines used = used_of(c), dirty = dirty_of(c, &used);
     for (int i = 0; i < dirty.count; i++) {
         struct instant at = INSTANT(current(line_at(c, dirty.at[i]))->at);
         if (instant_diff(at, t->now).ms >= REST_MS)
@@ -305,15 +313,15 @@ int sqlite_cache_write_rested(struct sqlite_store *s, struct sqlite_txn *t)
     return write_rows(s, &t->lines);
 }
 
-bool sqlite_cache_is_dirty(const struct sqlite_store *s)
+bool sqlite_cache_is_used(const struct sqlite_store *s)
 {
-    return dirty_of(cache_of(s), NULL).count > 0;
+    return used_of(cache_of(s)).count > 0;
 }
 
-int sqlite_cache_write_all(struct sqlite_store *s, tenure_error *err)
+int sqlite_cache_retire_all(struct sqlite_store *s, tenure_error *err)
 {
-    struct sqlite_lines dirty = dirty_of(cache_of(s), NULL);
-    return write_back(s, &dirty, err);
+    struct sqlite_lines used = used_of(cache_of(s));
+    return retire(s, &used, err);
 }
 
 /* ---- after the machine was down ------------------------------------------------------------- */

@@ -115,7 +115,8 @@ struct sqlite_store {
     int64_t base; /* store's clock = clock_now() + base */
     struct span patience;
     struct instant busy_since; /* of the busy handler */
-    struct instant placed;     /* when the file was last seen in its place */
+    struct instant placed;     /* when the file was last seen in its place, */
+    bool read_only;            /* and its file system was read-only */
     int log_frames;            /* in the write-ahead log after our last commit */
     uint64_t session;          /* our own, 0: none */
     int64_t notices;           /* of it, that a renewal has told */
@@ -290,13 +291,13 @@ bool sqlite_cache_takes(const struct store_write *out);
 bool sqlite_cache_put(struct sqlite_store *s, int at, const char *key,
                       const struct store_write *out, struct instant now);
 
-/* Inside the gate, in a transaction of its own: writes back the lines of some keys and frees them;
- * frees the oldest ones if none is free; writes back all. */
+/* Inside the gate, in a transaction of its own: writes back the lines of some keys, or all lines,
+ * and frees them; frees the oldest ones if none is free. */
 int sqlite_cache_retire(struct sqlite_store *s, const char *const *key, int count,
                         tenure_error *err);
 int sqlite_cache_make_room(struct sqlite_store *s, tenure_error *err);
-int sqlite_cache_write_all(struct sqlite_store *s, tenure_error *err);
-bool sqlite_cache_is_dirty(const struct sqlite_store *s);
+int sqlite_cache_retire_all(struct sqlite_store *s, tenure_error *err);
+bool sqlite_cache_is_used(const struct sqlite_store *s);
 
 /* Within a transaction: writes the rows of lines that have rested, and notes them in it.  After the
  * commit: they are clean. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "os/point.h"
 #include "store/sqlite_code.h"
@@ -116,6 +117,8 @@ static int check_place(struct sqlite_store *s, tenure_error *err)
         return fail(err, TENURE_UNSAFE_PLACE,
                     "%s was opened under another clock: by another machine, or in another time "
                     "namespace", s->path);
+    struct statvfs fs;
+    s->read_only = statvfs(s->path, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0;
     s->placed = now; /* only when it is so: a refusal must not let the next one through */
     return 0;
 }
@@ -276,11 +279,11 @@ static void shorten(struct sqlite_store *s)
 void sqlite_tidy(struct sqlite_store *s)
 {
     tenure_error ignored; /* what is not written back stays in its line */
-    bool dirty = sqlite_cache_is_dirty(s);
-    if ((!dirty && s->log_frames < LONG_FRAMES) || gate_enter(s->gate, SPAN(0), &ignored) < 0)
+    bool used = sqlite_cache_is_used(s);
+    if ((!used && s->log_frames < LONG_FRAMES) || gate_enter(s->gate, SPAN(0), &ignored) < 0)
         return;
     if (gate_is_alone(s->gate) && check_place(s, &ignored) == 0) {
-        sqlite_cache_write_all(s, &ignored);
+        sqlite_cache_retire_all(s, &ignored);
         shorten(s);
     }
     gate_leave(s->gate);

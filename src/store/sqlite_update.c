@@ -142,7 +142,7 @@ static bool update_line(struct sqlite_store *s, struct store_update *op, bool *c
     struct sqlite_txn t = {.floor = p->token, .ceiling = p->ceiling};
     struct store_view view;
     int line = sqlite_cache_find(s, op->key[0]);
-    if (!sqlite_has_tokens(&t) || (line < 0 && sqlite_cache_make_room(s, err) < 0))
+    if (s->read_only || !sqlite_has_tokens(&t) || (line < 0 && sqlite_cache_make_room(s, err) < 0))
         return false;
     t.now = sqlite_now(s);
     *ret = decide(s, op, &t, line, &view, err);
