@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
+#include "os/place.h"
 #include "os/point.h"
 #include "store/sqlite_code.h"
 
@@ -117,8 +117,7 @@ static int check_place(struct sqlite_store *s, tenure_error *err)
         return fail(err, TENURE_UNSAFE_PLACE,
                     "%s was opened under another clock: by another machine, or in another time "
                     "namespace", s->path);
-    struct statvfs fs;
-    s->read_only = statvfs(s->path, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0;
+    s->read_only = place_is_read_only(s->path);
     s->placed = now; /* only when it is so: a refusal must not let the next one through */
     return 0;
 }
