@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -398,6 +399,11 @@ bool gate_is_alone(const struct gate *g)
     struct flock l = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = GATE_SLOTS};
     return fcntl(g->fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
+bool gate_is_writable(const struct gate *g)
+{
+    return futimens(g->fd, NULL) == 0 || errno == EPERM || errno == EACCES;
 }
 
 int gate_sync(struct gate *g)

@@ -98,6 +98,10 @@ void gate_leave(struct gate *g);
 /* Whether nobody else has this gate open.  When the kernel does not say: false. */
 bool gate_is_alone(const struct gate *g);
 
+/* Whether its file system still takes writes: one that became read-only after an error lets memory
+ * that is mapped be written all the same, and forgets it. */
+bool gate_is_writable(const struct gate *g);
+
 /* Makes the page durable.  Inside the gate.  0, or an errno. */
 int gate_sync(struct gate *g);
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/vfs.h>
 
 #include "os/fail.h"
@@ -56,12 +55,6 @@ struct place place_judge(uint64_t magic)
             return table[i].place;
     }
     return (struct place){PLACE_FINE, ""};
-}
-
-bool place_is_read_only(const char *path)
-{
-    struct statvfs fs;
-    return statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0;
 }
 
 bool place_is_mounted_alone(const char *path)

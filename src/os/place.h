@@ -27,10 +27,6 @@ struct place place_judge(uint64_t magic);
  * lies beside it is then another directory for each who sees it.  False where that is not known. */
 bool place_is_mounted_alone(const char *path);
 
-/* Whether its file system is read-only, as some become after an error.  False where that is not
- * known. */
-bool place_is_read_only(const char *path);
-
 /* The verdict on the directory.  0, or TENURE_UNSAFE_PLACE (never when `any`) with a message that
  * names the type and the override, or what statfs() fails with.  *ret (may be NULL) is filled
  * with the verdict when there is one. */

@@ -116,7 +116,7 @@ struct sqlite_store {
     struct span patience;
     struct instant busy_since; /* of the busy handler */
     struct instant placed;     /* when the file was last seen in its place, */
-    bool read_only;            /* and its file system was read-only */
+    bool read_only;            /* and its file system took no writes */
     int log_frames;            /* in the write-ahead log after our last commit */
     uint64_t session;          /* our own, 0: none */
     int64_t notices;           /* of it, that a renewal has told */

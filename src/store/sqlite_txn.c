@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "os/place.h"
 #include "os/point.h"
 #include "store/sqlite_code.h"
 
@@ -117,7 +116,7 @@ static int check_place(struct sqlite_store *s, tenure_error *err)
         return fail(err, TENURE_UNSAFE_PLACE,
                     "%s was opened under another clock: by another machine, or in another time "
                     "namespace", s->path);
-    s->read_only = place_is_read_only(s->path);
+    s->read_only = !gate_is_writable(s->gate);
     s->placed = now; /* only when it is so: a refusal must not let the next one through */
     return 0;
 }
