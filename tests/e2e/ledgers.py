@@ -3,7 +3,11 @@
 A ledger has the tables `invoice (id, total)` and `other (x)`.  A writer is a process that knows
 nothing of tenure but how its kind of database is shown a token: it can be stopped anywhere.
 """
+import collections
+import contextlib
+import itertools
 import json
+import multiprocessing
 import os
 import signal
 import sqlite3
@@ -12,39 +16,55 @@ import subprocess
 import pytest
 
 from conftest import BINARY, LIMIT_S
+from postgres import postgres_server
 
 NAME = "billing/invoices"
-PYTHON = "/usr/bin/python3"  # Debian's: it has psycopg2
+FORK = multiprocessing.get_context("fork")  # to import it all anew takes longer than the test
 
 
 class Writer:
-    """A process with a token and a connection of its own, which does as it is told."""
+    """A process with a token and a connection of its own, which does as it is told.  In it
+    connect() makes what a line of SQL is given to."""
 
-    def __init__(self, program, arguments, env):
-        self.process = subprocess.Popen(
-            [PYTHON, "-c", program, *map(str, arguments)], text=True, bufsize=1,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **env})
+    def __init__(self, connect, **env):
+        self._line, theirs = FORK.Pipe()
+        self._process = FORK.Process(target=self._serve, args=(theirs, connect, env))
+        self._process.start()
+        theirs.close()
+
+    @staticmethod
+    def _serve(line, connect, env):
+        os.environ.update(env)
+        execute = connect()
+        for sql in iter(line.recv, None):
+            line.send(str(execute(sql)))
 
     def tell(self, sql):
-        self.process.stdin.write(sql + "\n")
-        self.process.stdin.flush()
+        self._line.send(sql)
 
     def hear(self):
         """"done", the rows, or the kind of the error and its first line."""
-        return self.process.stdout.readline().strip()
+        return self._line.recv()
 
     def run(self, sql):
         self.tell(sql)
         return self.hear()
 
     def send(self, signo):
-        self.process.send_signal(signo)  # does nothing when it has ended
+        if self._process.is_alive():
+            os.kill(self._process.pid, signo)
+
+    def kill(self):
+        self.send(signal.SIGKILL)
+        self._process.join(LIMIT_S)
 
     def end(self):
         self.send(signal.SIGCONT)
-        self.process.stdin.close()
-        self.process.wait(LIMIT_S)
-        self.process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.tell(None)
+        self._process.join(LIMIT_S)
+        assert not self._process.is_alive(), "a writer does not end"
+        self._line.close()
 
 
 class Ledger:
@@ -84,17 +104,6 @@ class Ledger:
 
 
 class SqliteLedger(Ledger):
-    PROGRAM = """
-import sqlite3, sys
-path, name, token = sys.argv[1:]
-db = sqlite3.connect(path, timeout=30, isolation_level=None)
-db.execute(f'CREATE TEMP TABLE tenure_token ("{name}" DEFAULT {token})')
-for line in sys.stdin:
-    try:
-        print(db.execute(line).fetchall() or "done", flush=True)
-    except sqlite3.Error as error:
-        print(f"{type(error).__name__}: {error}", flush=True)
-"""
     REFUSAL = "IntegrityError"
     begin = "BEGIN IMMEDIATE"
 
@@ -109,7 +118,18 @@ for line in sys.stdin:
             db.execute("CREATE TABLE other (x)")
 
     def start(self, token, name):
-        return Writer(self.PROGRAM, [self.path, name, token], {})
+        def connect():
+            db = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+            db.execute(f'CREATE TEMP TABLE tenure_token ("{name}" DEFAULT {token})')
+
+            def execute(sql):
+                try:
+                    return db.execute(sql).fetchall() or "done"
+                except sqlite3.Error as error:
+                    return f"{type(error).__name__}: {error}"
+            return execute
+
+        return Writer(connect)
 
     def shell(self, script, token=None):
         if token is not None:
@@ -139,35 +159,50 @@ for line in sys.stdin:
                 f"(\"{NAME}\" DEFAULT '{token}'); INSERT INTO invoice VALUES (7, 7)'")
 
 
+# All that a test may have left in a database but its name.
+EMPTY = """SET lock_timeout = '10s';
+DO $$ DECLARE schema name; BEGIN
+    FOR schema IN SELECT nspname FROM pg_namespace
+            WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP
+        EXECUTE format('DROP SCHEMA %I CASCADE', schema);
+    END LOOP;
+END $$;
+CREATE SCHEMA public AUTHORIZATION pg_database_owner;
+GRANT USAGE ON SCHEMA public TO PUBLIC;
+ALTER DATABASE {} RESET ALL"""
+
+
 class PostgresLedger(Ledger):
-    PROGRAM = """
-import os, sys
-import psycopg2
-db = psycopg2.connect(sys.argv[1])
-db.autocommit = True
-cursor = db.cursor()
-for line in sys.stdin:
-    try:
-        cursor.execute(line)
-        print(cursor.fetchall() if cursor.description else "done", flush=True)
-    except psycopg2.Error as error:
-        print(f"{error.pgcode}: {str(error).splitlines()[0]}", flush=True)
-"""
     REFUSAL = "TNG0"
     begin = "BEGIN"
+    _numbers = itertools.count()
+    _left = collections.defaultdict(list)  # by server: databases that were made empty again
 
-    def __init__(self, server, database, role="postgres"):
+    def __init__(self, server, database=None):
         super().__init__()
-        self.server, self.database = server, database
-        server.sql(f"CREATE DATABASE {database} STRATEGY FILE_COPY")  # the quicker one
-        self.target = server.url(database)
+        self.server = server
+        self.database = database or self._new(server)
+        self.target = server.url(self.database)
         self.elsewhere = server.url("none")
         self.sql("CREATE TABLE invoice (id serial PRIMARY KEY, total integer);"
                  "CREATE TABLE other (x integer)")
 
+    @classmethod
+    def _new(cls, server):
+        """An empty one.  To make one, and a connection to it, is more work than most tests are."""
+        if cls._left[server]:
+            return cls._left[server].pop()
+        name = f"ledger{next(cls._numbers)}"
+        server.sql(f"CREATE DATABASE {name} STRATEGY FILE_COPY")  # the quicker one
+        return name
+
     def end(self):
         super().end()
-        self.server.hang_up(self.database)
+        try:
+            self.sql(EMPTY.format(self.database))
+            self._left[self.server].append(self.database)
+        except postgres_server.psycopg2.Error:  # then it is not used again
+            self.server.hang_up(self.database)
 
     def sql(self, text, user="postgres"):
         return self.server.sql(text, self.database, user)
@@ -177,7 +212,20 @@ for line in sys.stdin:
         return {"PGOPTIONS": f"-c tenure.token={name}={token}"}
 
     def start(self, token, name):
-        return Writer(self.PROGRAM, [self.target], self.options(token, name))
+        def connect():
+            db = postgres_server.psycopg2.connect(self.target)
+            db.autocommit = True
+            cursor = db.cursor()
+
+            def execute(sql):
+                try:
+                    cursor.execute(sql)
+                    return cursor.fetchall() if cursor.description else "done"
+                except postgres_server.psycopg2.Error as error:
+                    return f"{error.pgcode}: {str(error).splitlines()[0]}"
+            return execute
+
+        return Writer(connect, **self.options(token, name))
 
     def shell(self, script, token=None):
         env = {**os.environ, **(self.options(token) if token is not None else {})}

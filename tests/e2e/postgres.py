@@ -12,6 +12,10 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "store"))
 import postgres_server  # noqa: E402
 
+# Debian's psql is a program in Perl that looks for the real one.
+if postgres_server.programs():
+    os.environ["PATH"] = f"{postgres_server.programs()}:{os.environ['PATH']}"
+
 
 def free_port():
     with socket.socket() as s:

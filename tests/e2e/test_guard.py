@@ -4,18 +4,16 @@ database.
 What is true of one kind alone is in test_guard_sqlite.py and test_guard_postgres.py; what one
 connection of SQLite sees is in tests/guards/sqlite.c.
 """
-import itertools
 import signal
 
 import pytest
 
-from conftest import BINARY, LIMIT_S, wait_until
+from conftest import BINARY, wait_until
 from ledgers import NAME, PostgresLedger, SqliteLedger, guarded, tenure  # noqa: F401
 from postgres import running_server
 
 INSERT = "INSERT INTO invoice VALUES (1, 1)"
 SECOND = "INSERT INTO invoice VALUES (2, 2)"
-databases = (f"ledger{n}" for n in itertools.count())
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +25,7 @@ def server():
 @pytest.fixture(params=["sqlite-wal", "sqlite-delete", "postgres"])
 def ledger(request, tmp_path):
     if request.param == "postgres":
-        made = PostgresLedger(request.getfixturevalue("server"), next(databases))
+        made = PostgresLedger(request.getfixturevalue("server"))
     else:
         made = SqliteLedger(tmp_path, request.param.split("-")[1])
     yield made
@@ -110,8 +108,7 @@ def test_a_writer_killed_in_its_transaction_leaves_nothing(guarded):
     old = guarded.writer(42)
     assert old.run(guarded.begin) == "done"
     assert old.run(INSERT) == "done"
-    old.process.kill()
-    old.process.wait(LIMIT_S)
+    old.kill()
     wait_until(lambda: guarded.announce(43).returncode == 0, "the announcement")
     assert (guarded.count(), guarded.mark()) == (0, 43)
 

@@ -1,6 +1,5 @@
 """What is true of the PostgreSQL guard alone: many writers at a time, a mark that belongs to no
 transaction, roles, partitions, poolers (P10)."""
-import itertools
 import json
 import signal
 import subprocess
@@ -13,7 +12,6 @@ from postgres import running_server
 
 INSERT = "INSERT INTO invoice VALUES (1, 1)"
 SECOND = "INSERT INTO invoice VALUES (2, 2)"
-databases = (f"ledger{n}" for n in itertools.count())
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def server():
 
 @pytest.fixture
 def ledger(server):
-    made = PostgresLedger(server, next(databases))
+    made = PostgresLedger(server)
     yield made
     made.end()
 
@@ -410,7 +408,7 @@ def test_a_schema_that_is_not_ours_is_left_alone(ledger):
 def test_a_dump_keeps_the_guard_and_its_mark(guarded, server):
     assert guarded.announce(43).returncode == 0
     assert guarded.writer(43).run(INSERT) == "done"
-    copy = PostgresLedger(server, next(databases))
+    copy = PostgresLedger(server)
     copy.sql("DROP TABLE invoice, other")
     dump = subprocess.run(["pg_dump", guarded.target], check=True, text=True, capture_output=True)
     subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", copy.target], input=dump.stdout,
