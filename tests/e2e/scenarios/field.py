@@ -37,7 +37,7 @@ import postgres_server  # noqa: E402
 TOOLS = pathlib.Path(os.environ.get("TENURE_TOOLS", BINARY.parents[2] / "tests/e2e/tools"))
 FULL = os.environ.get("TENURE_FULL") == "1"
 NOTICE_S = 1.0  # the safety net of a waiter that heard nothing (src/core/timing.h)
-SLACK_S = 1.0  # what a busy machine may add to a time that is measured
+SLACK_S = 2.0  # what a busy machine may add to a time that is measured
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts, namespaces, users")
 
@@ -410,6 +410,15 @@ def library(cli):
         program.end()
 
 
+def is_quick(attempt, limit_s=SLACK_S / 2, times=4):
+    """attempt(n) measures a time.  What a busy machine delays is late now and then, and what is
+    wrong each time: one of them has to be quick."""
+    took = []
+    while not took or took[-1] >= limit_s:
+        assert len(took) < times, f"it took {took} s"
+        took.append(attempt(len(took)))
+
+
 def parent_of(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[1])
@@ -428,7 +437,7 @@ def freeze(*pids):
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     for pid in pids:
-        wait_until(lambda: state_of(pid) in ("T", ""), f"the stop of {pid}")
+        wait_until(lambda: state_of(pid) in ("T", "Z", ""), f"the stop of {pid}")
 
 
 def thaw(*pids):

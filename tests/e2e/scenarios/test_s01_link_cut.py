@@ -10,7 +10,7 @@ of the command's tree is alive after the deadline.
 import pytest
 
 from conftest import LOST
-from field import engine, freeze, full, resource, store, thaw  # noqa: F401
+from field import engine, freeze_outside, full, resource, store, thaw  # noqa: F401
 
 
 @pytest.mark.parametrize("round_", range(full(3, 20)))
@@ -20,7 +20,7 @@ def test_a_holder_that_cannot_renew_is_stopped_before_its_successor_starts(cli, 
     waiter = cli.start("lock", "--ttl", "800ms", "job", "--", *resource.worker("C"))
     cli.wait_for_waiters("job", 1)
 
-    freeze(holder.pid)
+    freeze_outside(cli, holder.pid)
     taken_over = resource.wait_for("C")
     thaw(holder.pid)
 
@@ -39,7 +39,7 @@ def test_a_leader_whose_link_returns_stands_again_behind_the_others(cli, resourc
     cli.start("lead", "--ttl", "800ms", "job", "--", *resource.worker("C"))
     cli.wait_for_waiters("job", 1)
 
-    freeze(leader.pid)
+    freeze_outside(cli, leader.pid)
     taken_over = resource.wait_for("C")
     thaw(leader.pid)
 

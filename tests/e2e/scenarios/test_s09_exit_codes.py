@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from conftest import DENIED, INTERNAL, LOST, REFUSED, UNREACHABLE, UNSURE, USAGE
-from field import TOOLS, engine, freeze, resource, shimmed, store, thaw  # noqa: F401
+from field import TOOLS, engine, freeze_outside, resource, shimmed, store, thaw  # noqa: F401
 
 OWN = {USAGE, REFUSED, LOST, UNREACHABLE, DENIED, INTERNAL, UNSURE}
 
@@ -64,7 +64,7 @@ def test_a_loss_in_mid_run_is_81_whatever_the_command_says(cli, resource):
         work = resource.worker(f"H{code}", code=code)
         h = cli.start("lock", "--ttl", "500ms", "job", "--", *work)
         resource.wait_for(f"H{code}")
-        freeze(h.pid)
+        freeze_outside(cli, h.pid)
         resource.wait_for(f"H{code}", "end")
         cli.run("lock", "-w", "10", "job", "--", "true")  # somebody else was in
         thaw(h.pid)

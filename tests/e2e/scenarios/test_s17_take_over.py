@@ -14,6 +14,7 @@ from field import (NOTICE_S, SLACK_S, engine, freeze_outside, full, library,  # 
                    now, parent_of, resource, store)
 
 TTLS_S = full([0.6, 1.2], [5, 10, 30])
+KILLED_TTLS_S = full([10, 30], [10, 30, 300])  # to wait for the end of one takes much longer
 
 
 def hold(cli, resource, ttl_s, *options):
@@ -33,7 +34,7 @@ def ask_again_and_again(cli, every_s=0.05):
         time.sleep(every_s)
 
 
-@pytest.mark.parametrize("ttl_s", TTLS_S)
+@pytest.mark.parametrize("ttl_s", KILLED_TTLS_S)
 def test_a_killed_holder_is_followed_at_once_whatever_its_ttl(cli, resource, ttl_s):
     h, first = hold(cli, resource, ttl_s)
     cli.start("lock", "job", "--", *resource.worker("C"))
@@ -45,7 +46,7 @@ def test_a_killed_holder_is_followed_at_once_whatever_its_ttl(cli, resource, ttl
     assert resource.overlaps() == []
 
 
-@pytest.mark.parametrize("ttl_s", TTLS_S)
+@pytest.mark.parametrize("ttl_s", KILLED_TTLS_S)
 def test_who_asks_only_once_gets_in_after_the_kill_too(cli, resource, ttl_s):
     h, first = hold(cli, resource, ttl_s)
     assert cli.run("lock", "-n", "job", "--", "true").code == REFUSED
@@ -58,7 +59,8 @@ def test_who_asks_only_once_gets_in_after_the_kill_too(cli, resource, ttl_s):
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waiting", "asking-once"])
 @pytest.mark.parametrize("ttl_s", TTLS_S)
-def test_a_host_that_vanished_is_followed_after_its_ttl(cli, resource, ttl_s, waits):
+def test_a_host_that_vanished_is_followed_after_its_ttl(cli, resource, engine, ttl_s, waits):
+    ttl_s *= 1 if engine.embedded else 2.5  # a busy server may take its time with one renewal
     h, first = hold(cli, resource, ttl_s)
     if waits:
         cli.start("lock", "job", "--", *resource.worker("C"))
@@ -67,8 +69,10 @@ def test_a_host_that_vanished_is_followed_after_its_ttl(cli, resource, ttl_s, wa
     began = now()
     token = resource.wait_for("C").token if waits else ask_again_and_again(cli)
     waited = now() - began
-    # The last renewal was up to ttl/3 ago; a waiter looks once a second at the latest.
-    assert ttl_s * 2 / 3 - 0.2 < waited < ttl_s + NOTICE_S + SLACK_S
+    # The last renewal was ttl/3 ago, or a late one up to ttl/2; a waiter looks once a second.  Who
+    # only looks in may need one TTL more (docs/stores.md).
+    longest_s = ttl_s if waits or engine.embedded else 2 * ttl_s
+    assert ttl_s / 2 - 0.2 < waited < longest_s + NOTICE_S + SLACK_S
     assert token > first.token
 
 

@@ -14,8 +14,8 @@ import time
 import pytest
 
 from conftest import LOST
-from field import (NOTICE_S, SLACK_S, as_root, engine, freeze, full, library, now,  # noqa: F401
-                   parent_of, pause, resource, store, thaw)
+from field import (NOTICE_S, SLACK_S, as_root, engine, freeze, freeze_outside,  # noqa: F401
+                   full, library, now, parent_of, pause, resource, store, thaw)
 
 TTL_S = 1.5
 CPU = pathlib.Path("/sys/fs/cgroup/cpu")
@@ -114,7 +114,7 @@ def test_a_pause_above_the_lease_costs_the_role_and_it_is_the_first_thing_known(
     cli.start("lock", "job", "--", *resource.worker("C", every=2))
     cli.wait_for_waiters("job", 1)
     everybody = (h.pid, parent_of(first.pid), first.pid)
-    freeze(*everybody)
+    freeze_outside(cli, *everybody)
     taken = resource.wait_for("C", limit=TTL_S + NOTICE_S + SLACK_S)
     thaw(h.pid, parent_of(first.pid))  # the command itself stays stopped until it is ended
     assert h.wait() == LOST
@@ -125,7 +125,7 @@ def test_the_library_knows_of_the_loss_before_anything_else(library, engine, cli
     program = library()
     assert program.do("open", engine.url, 500, "h")[0] == 0
     token = program.number("acquire", "job", 0)
-    freeze(program.pid)
+    freeze_outside(cli, program.pid)
     assert cli.run("lock", "-w", "10", "job", "--", "true").code == 0
     program.say("check")
     thaw(program.pid)
