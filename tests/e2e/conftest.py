@@ -43,7 +43,7 @@ def wait_until(condition, what="it", limit=LIMIT_S):
         now = time.monotonic()
         if now > end:
             raise AssertionError(f"{what} did not happen within {limit} s")
-        time.sleep(min(max(2 * (now - begun), 0.005), 0.1))
+        time.sleep(min(max(3 * (now - begun), 0.005), 0.4))
 
 
 def pause(seconds):

@@ -178,10 +178,10 @@ class PostgresLedger(Ledger):
     _numbers = itertools.count()
     _left = collections.defaultdict(list)  # by server: databases that were made empty again
 
-    def __init__(self, server, database=None):
+    def __init__(self, server):
         super().__init__()
         self.server = server
-        self.database = database or self._new(server)
+        self.database = self._new(server)
         self.target = server.url(self.database)
         self.elsewhere = server.url("none")
         self.sql("CREATE TABLE invoice (id serial PRIMARY KEY, total integer);"

@@ -16,7 +16,7 @@ JDBC = "/usr/share/java/postgresql.jar"
 @pytest.fixture
 def ledger():
     with running_server(port=free_port()) as server:
-        made = PostgresLedger(server, "ledger")
+        made = PostgresLedger(server)
         assert made.install().returncode == 0
         yield made
         made.end()
@@ -30,7 +30,7 @@ def test_the_jdbc_example_of_the_manual_writes_and_is_fenced(ledger, tmp_path):
     ledger.sql("ALTER TABLE invoice ALTER id TYPE text, ALTER total TYPE integer")
     subprocess.run(["javac", "Bill.java"], cwd=tmp_path, check=True, timeout=4 * LIMIT_S)
     run = ["java", "-cp", f"{JDBC}:{tmp_path}", "Bill",
-           f"jdbc:postgresql://127.0.0.1:{ledger.server.port}/ledger"]
+           f"jdbc:postgresql://127.0.0.1:{ledger.server.port}/{ledger.database}"]
     env = {"PGUSER": "postgres"}
     done = tenure("lock", "--guard", ledger.target, NAME, "--", *run, env=env,
                   store=tmp_path / "tenure.db")
@@ -56,7 +56,7 @@ def pooler(ledger):
     process = subprocess.Popen([*user, shutil.which("pgbouncer"), str(config)],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
-    url = f"postgres://postgres@/ledger?host={directory}&port=6432"
+    url = f"postgres://postgres@/{ledger.database}?host={directory}&port=6432"
     wait_until(lambda: subprocess.run(["psql", url, "-c", "SELECT 1"], capture_output=True,
                                       check=False).returncode == 0, "the pooler's answer")
     yield url

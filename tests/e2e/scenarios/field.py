@@ -214,7 +214,7 @@ class EtcdStore:
             directory = tempfile.mkdtemp(prefix="tenure-etcd-")
             atexit.register(shutil.rmtree, directory)
             cls._cluster = etcd.Cluster(directory, 1, [
-                "--heartbeat-interval", "20", "--election-timeout", "200", "--unsafe-no-fsync"])
+                "--heartbeat-interval", "60", "--election-timeout", "600", "--unsafe-no-fsync"])
             cls._cluster.start()
             atexit.register(cls._cluster.stop)
             member = cls._cluster.members[0]
