@@ -62,6 +62,7 @@ class SqliteStore:
 
     name = "sqlite"
     embedded = True
+    patience = 1  # leases are this much longer, since a busy server takes its time to renew one
     tells_ends = True  # of sessions that ended while nobody looked
     lease_late_s = 0  # how much longer a lease may stand for who has not watched it
 
@@ -121,6 +122,7 @@ class PostgresStore:
 
     name = "postgres"
     embedded = False
+    patience = 3
     tells_ends = True
     lease_late_s = 0
     _server = None
@@ -195,6 +197,7 @@ class EtcdStore:
 
     name = "etcd"
     embedded = False
+    patience = 3
     tells_ends = False
     lease_late_s = 3
     _cluster = _relay = None

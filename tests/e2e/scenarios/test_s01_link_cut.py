@@ -13,11 +13,17 @@ from conftest import LOST
 from field import engine, freeze_outside, full, resource, store, thaw  # noqa: F401
 
 
+@pytest.fixture
+def ttl(engine):
+    return ["--ttl", f"{800 * engine.patience}ms"]
+
+
 @pytest.mark.parametrize("round_", range(full(3, 20)))
-def test_a_holder_that_cannot_renew_is_stopped_before_its_successor_starts(cli, resource, round_):
-    holder = cli.start("lock", "--ttl", "800ms", "job", "--", *resource.worker("H", child=1))
+def test_a_holder_that_cannot_renew_is_stopped_before_its_successor_starts(cli, resource, ttl,
+                                                                           round_):
+    holder = cli.start("lock", *ttl, "job", "--", *resource.worker("H", child=1))
     first = resource.wait_for("H")
-    waiter = cli.start("lock", "--ttl", "800ms", "job", "--", *resource.worker("C"))
+    waiter = cli.start("lock", *ttl, "job", "--", *resource.worker("C"))
     cli.wait_for_waiters("job", 1)
 
     freeze_outside(cli, holder.pid)
@@ -33,10 +39,10 @@ def test_a_holder_that_cannot_renew_is_stopped_before_its_successor_starts(cli, 
     assert waiter.running
 
 
-def test_a_leader_whose_link_returns_stands_again_behind_the_others(cli, resource):
-    leader = cli.start("lead", "--ttl", "800ms", "job", "--", *resource.worker("H"))
+def test_a_leader_whose_link_returns_stands_again_behind_the_others(cli, resource, ttl):
+    leader = cli.start("lead", *ttl, "job", "--", *resource.worker("H"))
     resource.wait_for("H")
-    cli.start("lead", "--ttl", "800ms", "job", "--", *resource.worker("C"))
+    cli.start("lead", *ttl, "job", "--", *resource.worker("C"))
     cli.wait_for_waiters("job", 1)
 
     freeze_outside(cli, leader.pid)

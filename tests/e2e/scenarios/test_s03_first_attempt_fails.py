@@ -129,7 +129,7 @@ def test_a_candidate_in_line_lives_through_a_store_that_hangs(cli, resource, lea
 
 def test_the_library_tells_the_five_apart(cli, library, engine, leader):
     program = library()
-    assert program.do("open", engine.url, 600, "s")[0] == 0
+    assert program.do("open", engine.url, 600 * engine.patience, "s")[0] == 0
     holder, _ = cli.hold("held")
     code, text = program.do("acquire", "held", 0)
     assert (code, "held by" in text) == (-1, True), text

@@ -123,7 +123,7 @@ def test_a_pause_above_the_lease_costs_the_role_and_it_is_the_first_thing_known(
 
 def test_the_library_knows_of_the_loss_before_anything_else(library, engine, cli):
     program = library()
-    assert program.do("open", engine.url, 500, "h")[0] == 0
+    assert program.do("open", engine.url, 500 * engine.patience, "h")[0] == 0
     token = program.number("acquire", "job", 0)
     freeze_outside(cli, program.pid)
     assert cli.run("lock", "-w", "10", "job", "--", "true").code == 0

@@ -41,10 +41,11 @@ def test_a_tick_runs_once_however_often_its_nodes_are_restarted_within_it(cli):
         assert tick(cli, minute, "late").returncode == 75
 
 
-def test_a_long_job_is_not_started_again_while_it_runs(cli, resource):
+def test_a_long_job_is_not_started_again_while_it_runs(cli, resource, engine):
     """Ticks come while it runs, its node restarts, a node that has nothing to do with it crashes:
     it runs once, until it ends, and then the next tick gets in."""
-    job = ["lock", "-n", "--ttl", "600ms", "job", "--"]
+    ttl = ["--ttl", f"{600 * engine.patience}ms"]
+    job = ["lock", "-n", *ttl, "job", "--"]
     h = cli.start(*job, *resource.worker("long"))
     first = resource.wait_for("long")
     for i in range(full(5, 50)):
@@ -56,7 +57,7 @@ def test_a_long_job_is_not_started_again_while_it_runs(cli, resource):
     assert resource.tokens() == [first.token]
     h.send(9)  # the owner changes in the middle of its job: the tree goes with it
     h.wait()
-    taken = cli.start("lock", "--ttl", "600ms", "job", "--", *resource.worker("next"))
+    taken = cli.start("lock", *ttl, "job", "--", *resource.worker("next"))
     resource.wait_for("next")
     resource.wait_for("next", after=len(resource.marks) + 20)
     assert cli.run(*job, sys.executable, "-c", "").code == REFUSED  # under the new owner, too
