@@ -199,6 +199,7 @@ static const struct store_ops pg_ops = {
     .watch_sessions = pg_watch_sessions,
     .watch_all = pg_watch_all,
     .next_hint = pg_next_hint,
+    .vigil = pg_vigil,
     .fd = pg_fd,
     .process = pg_process,
     .due = pg_due,

@@ -475,10 +475,11 @@ BEGIN
 END $$;
 
 -- Renews a session: state 0 renewed, 1 dead, 2 gone.  `heard` is the last beat whose answer reached
--- the holder: a notice is repeated until one has.
+-- the holder: a notice is repeated until one has.  While `deletion` stays the same, no record that
+-- the holder saw was taken away, so it need not look.
 CREATE OR REPLACE FUNCTION @schema@.session_renew(
     id bigint, heard bigint, high bigint, OUT state integer, OUT now bigint, OUT expires bigint,
-    OUT beat bigint, OUT noticed boolean)
+    OUT beat bigint, OUT noticed boolean, OUT deletion bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE row @schema@.session;
@@ -495,6 +496,7 @@ BEGIN
         UPDATE @schema@.session s SET beat = row.beat + 1, expires = session_renew.expires,
             noticed = CASE WHEN row.noticed >= heard THEN row.noticed END, suspected = NULL
             WHERE s.id = session_renew.id;
+        SELECT m.deletion INTO session_renew.deletion FROM @schema@.meta m;
     END IF;
 END $$;
 
@@ -541,6 +543,23 @@ BEGIN
         RETURN QUERY SELECT * FROM @schema@.report(ids, t);
     END IF;
 END $$;
+
+-- Notes each transaction that deletes records, also by hand: at its end, because meta is locked
+-- last, and once.  A name that is held by a row of version 1 was never there.
+CREATE OR REPLACE FUNCTION @schema@.note_deletion() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE this bigint := pg_current_xact_id()::text::bigint;
+BEGIN
+    UPDATE @schema@.meta m SET deletion = this WHERE m.deletion <> this;
+    RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS deleted ON @schema@.record;
+DROP TRIGGER IF EXISTS truncated ON @schema@.record;
+CREATE CONSTRAINT TRIGGER deleted AFTER DELETE ON @schema@.record DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (OLD.version <> 1) EXECUTE FUNCTION @schema@.note_deletion();
+CREATE TRIGGER truncated AFTER TRUNCATE ON @schema@.record
+    FOR EACH STATEMENT EXECUTE FUNCTION @schema@.note_deletion();
 
 -- Accepts the store as it is, with tokens above `above`.  Only the owner may.
 CREATE OR REPLACE FUNCTION @schema@.raise_tokens(above bigint) RETURNS bigint LANGUAGE plpgsql

@@ -32,7 +32,7 @@
 #include "store/store.h"
 #include "wire/url.h"
 
-#define PG_SCHEMA_VERSION 2
+#define PG_SCHEMA_VERSION 3
 #define PG_SCHEMA_BYTES 48
 #define PG_BATCH_MAX 64    /* decisions in one commit */
 #define PG_TOKENS_MAX 128  /* drawn ahead */
@@ -170,6 +170,8 @@ struct pg_store {
     enum { LISTEN_WHERE_HEARD, LISTEN_ON, LISTEN_OFF } listen;
     bool pooled; /* another process of the server answers than was connected to */
     bool nameless; /* a name was lost or taken: something does stand in between */
+    uint64_t vigil, vigils; /* store_vigil(), and how many there were */
+    uint64_t deletion;      /* the last one that a renewal told of */
     bool forked;
     struct span patience;
     int epoll;
@@ -337,6 +339,7 @@ void works_expire(struct pg_store *s);
 /* ---- postgres_session.c --------------------------------------------------------------------- */
 
 void pg_session_open(struct store *store, struct store_session_open *op);
+uint64_t pg_vigil(struct store *store);
 void pg_session_renew(struct store *store, struct store_session_renew *op);
 void pg_session_close(struct store *store, struct store_session_close *op);
 void session_request(struct pg_store *s, struct work *w);

@@ -109,10 +109,10 @@ int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err)
 
 int pg_version_error(const struct pg_store *s, int64_t version, tenure_error *err)
 {
-    if (version == 1)
-        return fail(err, TENURE_FOREIGN, "the schema %s has version 1; this tenure needs version "
-                                         "%d: run `tenure store upgrade`",
-                    s->schema, PG_SCHEMA_VERSION);
+    if (version >= 1 && version < PG_SCHEMA_VERSION)
+        return fail(err, TENURE_FOREIGN, "the schema %s has version %lld; this tenure needs "
+                                         "version %d: run `tenure store upgrade`",
+                    s->schema, (long long)version, PG_SCHEMA_VERSION);
     return fail(err, TENURE_FOREIGN, "the schema %s has version %lld%s; this tenure knows version "
                                      "%d", s->schema, (long long)version,
                 version > PG_SCHEMA_VERSION ? ", which a newer tenure made" : "",
@@ -219,7 +219,7 @@ static int upgrade(const struct pg_store *s, PGconn *conn, tenure_error *err)
 {
     int64_t version = 0;
     int code = check_version(s, conn, &version, err);
-    if (version != 1)
+    if (version < 1 || version >= PG_SCHEMA_VERSION)
         return code;
     return run_together(s, conn, postgres_upgrade_sql, postgres_sql, "", err);
 }

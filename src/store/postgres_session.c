@@ -90,6 +90,22 @@ static void opened(struct pg_store *s, struct work *w, const PGresult *r)
     work_finish(s, w, 0);
 }
 
+/* A number for as long as one server says that no record was deleted.  Behind a pooler it may be
+ * another server each time. */
+static void keep_vigil(struct pg_store *s, uint64_t deletion)
+{
+    if (s->pooled || s->nameless)
+        s->vigil = 0;
+    else if (s->vigil == 0 || s->deletion != deletion)
+        s->vigil = ++s->vigils;
+    s->deletion = deletion;
+}
+
+uint64_t pg_vigil(struct store *store)
+{
+    return pg_of(store)->vigil;
+}
+
 static void renewed(struct pg_store *s, struct work *w, const PGresult *r)
 {
     int state = answer_i32(r, 0, 0);
@@ -113,6 +129,8 @@ static void renewed(struct pg_store *s, struct work *w, const PGresult *r)
         work_free(w);
         return;
     }
+    if (state == 0)
+        keep_vigil(s, answer_u64(r, 0, 5));
     if (w->session == s->session && w->op)
         s->heard_beat = own.beat; /* an answer that nobody waited for has told nobody */
     if (w->op)

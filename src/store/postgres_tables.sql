@@ -7,9 +7,10 @@ CREATE TABLE @schema@.meta (
     version integer NOT NULL,       -- of this text
     floor bigint NOT NULL DEFAULT 0, -- at least every token of every name that was deleted
     home text NOT NULL DEFAULT '',  -- home() when tokens were last known to be the latest
-    timeline text NOT NULL DEFAULT ''
+    timeline text NOT NULL DEFAULT '',
+    deletion bigint NOT NULL DEFAULT 0 -- the last transaction that deleted a record
 );
-INSERT INTO @schema@.meta (version) VALUES (2);
+INSERT INTO @schema@.meta (version) VALUES (3);
 
 CREATE TABLE @schema@.record (
     key text COLLATE "C" PRIMARY KEY,

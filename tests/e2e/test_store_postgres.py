@@ -108,17 +108,32 @@ def test_a_schema_of_another_version_is_refused(cli, server, schema, version):
         assert ("newer" in done.err) == (version == 99)
 
 
-def test_an_older_schema_is_brought_forward_with_its_rights_and_its_tokens(cli, server, schema):
+# What makes a schema of the version after it one of this one.
+BACK_TO = {
+    2: """
+        DROP TRIGGER deleted ON {0}.record; DROP TRIGGER truncated ON {0}.record;
+        DROP FUNCTION {0}.note_deletion; ALTER TABLE {0}.meta DROP COLUMN deletion;
+        DROP FUNCTION {0}.session_renew;
+        CREATE FUNCTION {0}.session_renew(id bigint, heard bigint, high bigint, OUT state integer,
+            OUT now bigint, OUT expires bigint, OUT beat bigint, OUT noticed boolean)
+            LANGUAGE sql SECURITY DEFINER AS 'SELECT 2, 1::bigint, 1::bigint, 1::bigint, false';
+        REVOKE ALL ON FUNCTION {0}.session_renew FROM PUBLIC;
+        GRANT EXECUTE ON FUNCTION {0}.session_renew TO app; UPDATE {0}.meta SET version = 2""",
+    1: """
+        ALTER TABLE {0}.session DROP COLUMN died; DROP FUNCTION {0}.session_close;
+        CREATE FUNCTION {0}.session_close(id bigint) RETURNS boolean LANGUAGE sql
+            SECURITY DEFINER AS 'DELETE FROM {0}.session s WHERE s.id = $1 RETURNING true';
+        REVOKE ALL ON FUNCTION {0}.session_close FROM PUBLIC;
+        GRANT EXECUTE ON FUNCTION {0}.session_close TO app; UPDATE {0}.meta SET version = 1"""}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_schema_is_brought_forward_with_its_rights_and_its_tokens(cli, server, schema,
+                                                                          version):
     grant_rights(server, schema)
     holder, token = holds(cli, "60s")
-    ask(server, f"ALTER TABLE {schema}.session DROP COLUMN died; "
-                f"DROP FUNCTION {schema}.session_close; "
-                f"CREATE FUNCTION {schema}.session_close(id bigint) RETURNS boolean "
-                "LANGUAGE sql SECURITY DEFINER "
-                f"AS 'DELETE FROM {schema}.session s WHERE s.id = $1 RETURNING true'; "
-                f"REVOKE ALL ON FUNCTION {schema}.session_close FROM PUBLIC; "
-                f"GRANT EXECUTE ON FUNCTION {schema}.session_close TO app; "
-                f"UPDATE {schema}.meta SET version = 1")
+    for step in range(2, version - 1, -1):
+        ask(server, BACK_TO[step].format(schema))
     refused = cli.run("lock", "-n", "job", "--", "true")
     assert refused.code == DENIED and "tenure store upgrade" in refused.err
     assert cli.run("store", "upgrade").code == 0
@@ -275,13 +290,38 @@ def test_sessions_that_died_a_day_ago_are_tidied_up(cli, server, schema):
 # ---- what others do to it ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("table", ["record", "session"])
-def test_what_is_deleted_behind_our_back_is_lost_and_tokens_go_on(cli, server, schema, table):
+@pytest.mark.parametrize("deed", ["DELETE FROM {}.record", "TRUNCATE {}.record",
+                                  "DELETE FROM {}.session"])
+def test_what_is_deleted_behind_our_back_is_lost_and_tokens_go_on(cli, server, schema, deed):
     holder, token = holds(cli, "2s")
-    ask(server, f"DELETE FROM {schema}.{table}")
+    renewed(server, schema)  # so it is at rest
+    ask(server, deed.format(schema))
     assert holder.wait() == LOST
     later = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN")
     assert later.code == 0 and int(later.out) > token
+
+
+def calls(server, schema, *functions):
+    return int(ask(server, "SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE "
+                           f"schemaname = '{schema}' AND funcname IN {(*functions, '')}"))
+
+
+def test_who_only_holds_sends_renewals_and_nothing_else(cli, server, schema):
+    """P9: it need not look whether its records are still there: a renewal says so."""
+    ask(server, "ALTER DATABASE tenure SET track_functions = 'all'")
+    holds(cli, "1500ms")
+    ask(server, "ALTER DATABASE tenure RESET track_functions")
+
+    def renewals():
+        return calls(server, schema, "session_renew")
+
+    def rest():
+        """What else it asked during some renewals."""
+        before, until = calls(server, schema, "apply", "poll", "ring"), renewals() + 5
+        wait_until(lambda: renewals() >= until, "renewals")
+        return calls(server, schema, "apply", "poll", "ring") - before
+
+    wait_until(lambda: rest() == 0, "the rest")
 
 
 def test_a_store_put_back_is_refused_until_its_tokens_are_raised(cli, server, schema):
