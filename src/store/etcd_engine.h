@@ -90,6 +90,8 @@ enum etcd_link_state { LINK_DOWN, LINK_CONNECTS, LINK_SHAKES, LINK_UP };
 
 struct addrinfo;
 
+#define ETCD_READ_BYTES 65536
+
 struct etcd_link {
     enum etcd_link_state state;
     int fd;
@@ -111,6 +113,7 @@ struct etcd_link {
     unsigned absent;   /* in a row: nobody listens there, or nothing of ours is there */
     bool leaves;       /* the server has said goodbye */
     tenure_error trouble; /* why the last attempt failed; code 0: it did not */
+    uint8_t in[ETCD_READ_BYTES]; /* not thread-local: each thread of a program would pay for it */
 };
 
 /* ---- works ---------------------------------------------------------------------------------- */

@@ -19,7 +19,6 @@
 #define CONNECT_MIN_MS 200
 #define CONNECT_MAX_MS 1000
 #define PING_MS 10000 /* etcd turns away who pings more than each 5 s, or without a call */
-#define READ_BYTES 65536
 #define READS_MAX 64 /* in one step, so that others get their turn */
 
 /* ---- the end of one -------------------------------------------------------------------------- */
@@ -309,7 +308,7 @@ void etcd_link_flush(struct etcd_store *s)
     ssize_t n = 0;
     if (l->state != LINK_UP)
         return;
-    while (l->out_len < READ_BYTES && (n = ng.nghttp2_session_mem_send(l->http, &bytes)) > 0) {
+    while (l->out_len < ETCD_READ_BYTES && (n = ng.nghttp2_session_mem_send(l->http, &bytes)) > 0) {
         if (!keep(l, bytes, (size_t)n)) {
             etcd_link_drop(s, TENURE_NO_MEMORY, "out of memory");
             return;
@@ -330,11 +329,10 @@ void etcd_link_flush(struct etcd_store *s)
 static bool read_in(struct etcd_store *s)
 {
     struct etcd_link *l = &s->link;
-    static _Thread_local uint8_t bytes[READ_BYTES];
     for (int i = 0; i < READS_MAX; i++) {
         tenure_error err;
-        ssize_t n = l->tls ? etcd_tls_recv(l->tls, bytes, sizeof bytes, &err)
-                           : recv(l->fd, bytes, sizeof bytes, 0);
+        ssize_t n = l->tls ? etcd_tls_recv(l->tls, l->in, ETCD_READ_BYTES, &err)
+                           : recv(l->fd, l->in, ETCD_READ_BYTES, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -350,12 +348,12 @@ static bool read_in(struct etcd_store *s)
             return false;
         }
         l->heard = clock_now();
-        ssize_t taken = ng.nghttp2_session_mem_recv(l->http, bytes, (size_t)n);
+        ssize_t taken = ng.nghttp2_session_mem_recv(l->http, l->in, (size_t)n);
         if (taken < 0) {
             drop(s, ng.nghttp2_strerror((int)taken));
             return false;
         }
-        if ((size_t)n < sizeof bytes && !l->tls)
+        if ((size_t)n < ETCD_READ_BYTES && !l->tls)
             return true;
     }
     return true;
