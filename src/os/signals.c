@@ -121,13 +121,13 @@ void signals_close(struct signals *s)
 
 void signals_restore(const struct signals_origin *origin)
 {
-    for (int signo = 1; signo <= SIGRTMAX; signo++) {
-        if (signo == SIGKILL || signo == SIGSTOP)
-            continue;
+    static const int changed[] = {SIGPIPE, SIGCHLD}; /* the others we leave as they are */
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
         struct sigaction action;
         memset(&action, 0, sizeof action);
-        action.sa_handler = sigismember(&origin->ignored, signo) ? SIG_IGN : SIG_DFL;
-        sigaction(signo, &action, NULL); /* EINVAL for the two that libc keeps to itself */
+        action.sa_handler = sigismember(&origin->ignored, changed[i]) ? SIG_IGN : SIG_DFL;
+        int rc = sigaction(changed[i], &action, NULL);
+        assert(rc == 0);
     }
     sigprocmask(SIG_SETMASK, &origin->mask, NULL);
 }
