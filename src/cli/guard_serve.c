@@ -68,6 +68,7 @@ int command_guard_serve(struct invocation *inv)
         .secret_file = inv->value[OPT_SECRET].text,
         .trouble = say_trouble,
     };
+    signals_look(&signals.origin);
     int rc = signals_open(&signals); /* before there are threads */
     if (rc < 0) {
         say_error("cannot take signals: %s", strerror(-rc));

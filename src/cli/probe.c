@@ -49,7 +49,7 @@ static void start(struct probe *p, struct run *r)
     opt.without_group = true;
     opt.aside = true;
     p->next = instant_add(clock_now(), r->timing.renew);
-    if (supervisor_start(&opt, &p->running, &err) < 0) {
+    if (supervisor_start(&opt, NULL, &p->running, &err) < 0) {
         p->running = NULL;
         say_detail("%s", err.text);
         judge(p, r, false, "cannot be started");

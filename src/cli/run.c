@@ -15,6 +15,7 @@
 #include "cli/timing.h"
 #include "os/clock.h"
 #include "os/point.h"
+#include "supervisor/supervisor.h"
 #include "wire/duration.h"
 
 #define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
@@ -63,6 +64,23 @@ static int check_settings(struct run *r)
     return timing_settings(inv, &r->timing);
 }
 
+/* Whoever runs a command has its guardian ready before the store is open: from the grant on others
+ * wait, and the less memory there is the less a fork costs. */
+static int get_ready(struct run *r, tenure_error *err)
+{
+    return r->inv->argv && !r->ready ? supervisor_stand_by(&r->ready, err) : 0;
+}
+
+static int get_ready_early(struct run *r)
+{
+    tenure_error err;
+    int code = get_ready(r, &err);
+    if (code >= 0)
+        return EXIT_FINE;
+    say_error("cannot start %s: %s", r->inv->argv[0], err.text);
+    return exit_of(code);
+}
+
 static bool waits_not(const struct invocation *inv)
 {
     return option_given(inv, OPT_NONBLOCK) || option_number(inv, OPT_WAIT, 1) == 0;
@@ -97,6 +115,14 @@ static int open_store(struct run *r, const tenure_options *opt)
     }
 }
 
+static int take_signals(struct run *r)
+{
+    int rc = signals_open(&r->signals);
+    if (rc < 0)
+        say_error("cannot take signals: %s", strerror(-rc));
+    return rc < 0 ? EXIT_INTERNAL : EXIT_FINE;
+}
+
 int run_open(struct run *r, const struct invocation *inv, tenure_kind kind)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
@@ -117,20 +143,22 @@ int run_open(struct run *r, const struct invocation *inv, tenure_kind kind)
         return code;
     opt.ttl_ms = r->timing.ttl.ms;
     opt.as = option_text(inv, OPT_AS, NULL);
-    code = open_store(r, &opt);
-    if (code != EXIT_FINE)
-        return code;
-    int rc = signals_open(&r->signals);
-    if (rc < 0) {
-        say_error("cannot take signals: %s", strerror(-rc));
+    signals_look(&r->signals.origin);
+    code = get_ready_early(r);
+    if (code == EXIT_FINE)
+        code = open_store(r, &opt);
+    if (code == EXIT_FINE)
+        code = take_signals(r);
+    if (code != EXIT_FINE) {
+        r->ready = supervisor_close(r->ready);
         r->t = tenure_close(r->t);
-        return EXIT_INTERNAL;
     }
-    return EXIT_FINE;
+    return code;
 }
 
 int run_close(struct run *r, int code)
 {
+    r->ready = supervisor_close(r->ready);
     r->t = tenure_close(r->t);
     signals_close(&r->signals);
     return code;
@@ -266,8 +294,10 @@ static int wait_turn(struct run *r, struct instant limit, int *ret_signo, tenure
         *ret_signo = run_signal(r);
         if (*ret_signo != 0 || instant_reached(clock_now(), limit))
             return code;
-        if (!said)
+        if (!said) {
             say_waiting(r);
+            (void)get_ready(r, &trouble); /* what is wrong is told when the term begins */
+        }
         said = true;
         say_trouble(r, tenure_trouble(r->t, &trouble) < 0 ? &trouble : NULL);
         wait_for_news(r, limit);

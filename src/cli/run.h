@@ -17,6 +17,7 @@
 #include "os/signals.h"
 
 struct invocation;
+struct supervisor;
 
 struct run {
     const struct invocation *inv;
@@ -25,6 +26,7 @@ struct run {
     tenure_terms terms;
     struct timing timing;
     struct signals signals;
+    struct supervisor *ready; /* for the next term: its guardian stands by; NULL: none does */
     tenure *t;
     tenure_claim *claim; /* NULL between terms */
     struct instant began;

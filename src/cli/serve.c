@@ -53,7 +53,8 @@ static int start(struct service *v, char *const *envp)
     opt.leftover_grace = r->timing.grace;
     opt.margin = r->timing.margin;
     deadlines(r, &opt.stop_at, &opt.kill_at);
-    int code = supervisor_start(&opt, &v->s, &err);
+    int code = supervisor_start(&opt, r->ready, &v->s, &err);
+    r->ready = NULL;
     if (opt.lifeline >= 0)
         close(opt.lifeline);
     if (code < 0) {

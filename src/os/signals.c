@@ -39,14 +39,12 @@ static void watched_set(const struct signals_origin *origin, sigset_t *ret)
             sigaddset(ret, signo);
 }
 
-int signals_open(struct signals *ret)
+int signals_open(struct signals *s)
 {
-    struct signals s;
     sigset_t set;
-    signals_look(&s.origin);
-    watched_set(&s.origin, &set);
-    s.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (s.fd < 0)
+    watched_set(&s->origin, &set);
+    s->fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (s->fd < 0)
         return -errno;
     int rc = pthread_sigmask(SIG_BLOCK, &set, NULL);
     assert(rc == 0);
@@ -54,7 +52,6 @@ int signals_open(struct signals *ret)
     signal(SIGPIPE, SIG_IGN);
     /* Ignored, the kernel would reap the command and throw its status away. */
     signal(SIGCHLD, SIG_DFL);
-    *ret = s;
     return 0;
 }
 

@@ -39,9 +39,9 @@ struct signals_event {
 /* The present mask and ignored signals, without changing anything. */
 void signals_look(struct signals_origin *ret);
 
-/* Blocks the signals and opens the descriptor.  SIGPIPE is ignored and SIGCHLD is not, from now
- * on.  0 or -errno. */
-int signals_open(struct signals *ret);
+/* Blocks the signals that `origin`, which signals_look() has filled, does not ignore, and opens the
+ * descriptor.  SIGPIPE is ignored and SIGCHLD is not, from now on.  0 or -errno. */
+int signals_open(struct signals *s);
 
 /* Takes the oldest: 1 and *ret is filled, or 0. */
 int signals_next(struct signals *s, struct signals_event *ret);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -29,7 +29,8 @@ struct spawned {
 };
 
 /* Starts it.  0 or -errno (the fork failed).  May be called in the child of a threaded process.
- * All signals should be blocked, so that none meets the child half prepared. */
+ * All signals should be blocked, so that none meets the child half prepared.  Where memory need not
+ * be copied for the child, the caller sleeps until it is the program or has ended. */
 int spawn_start(const struct spawn *s, struct spawned *ret);
 
 /* Reads and closes the report: 0 when the program runs (or was killed before it could), or -errno

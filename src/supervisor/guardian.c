@@ -32,8 +32,11 @@ enum guardian_state {
 };
 
 struct guardian {
-    const struct guardian_orders *orders;
+    const struct orders *orders;
     struct leash *leash;
+    int supervisor;
+    int lifeline;   /* -1: none */
+    struct cgroup group;
     enum guardian_state state;
     struct tree tree;
     int timer, child_signal, exec_report;
@@ -52,7 +55,7 @@ static void tell(struct guardian *g, struct report report)
 {
     ssize_t n;
     do
-        n = send(g->orders->supervisor, &report, sizeof report, MSG_DONTWAIT | MSG_NOSIGNAL);
+        n = send(g->supervisor, &report, sizeof report, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     (void)n; /* a supervisor that does not read is dead, or has its own eyes on the tree */
 }
@@ -72,10 +75,9 @@ static int compare_ints(const void *a, const void *b)
  * and the descriptors that the user meant for the command. */
 static void close_others(const struct guardian *g)
 {
-    const struct cgroup *group = g->orders->spawn.cgroup;
-    int keep[] = {STDERR_FILENO,  g->orders->supervisor, g->orders->lifeline, g->timer,
-                  g->child_signal, g->exec_report,       g->tree.proc,        group->parent,
-                  group->fd,       group->kill};
+    const struct cgroup *group = &g->group;
+    int keep[] = {STDERR_FILENO,   g->supervisor,  g->lifeline,  g->timer,  g->child_signal,
+                  g->exec_report,  g->tree.proc,   group->parent, group->fd, group->kill};
     size_t n = sizeof keep / sizeof *keep;
     qsort(keep, n, sizeof *keep, compare_ints);
     for (size_t i = 0; i < n; i++) {
@@ -92,11 +94,11 @@ static void close_others(const struct guardian *g)
 
 /* ---- starting ----------------------------------------------------------------------------- */
 
+/* What can be done before the orders come. */
 static int prepare(struct guardian *g)
 {
     /* Not "tenure": `pkill -9 tenure` shall not kill both of us at once. */
     prctl(PR_SET_NAME, "guardian");
-    close(g->orders->supervisor_end);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return -errno;
     signal(SIGCHLD, SIG_DFL);
@@ -107,11 +109,15 @@ static int prepare(struct guardian *g)
     g->timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (g->child_signal < 0 || g->timer < 0)
         return -errno;
-    int rc = tree_open(&g->tree);
-    if (rc < 0)
-        return rc;
+    return tree_open(&g->tree);
+}
+
+static int start(struct guardian *g)
+{
+    struct spawn spawn = g->orders->spawn;
     struct spawned command;
-    rc = spawn_start(&g->orders->spawn, &command);
+    spawn.cgroup = &g->group;
+    int rc = spawn_start(&spawn, &command);
     if (rc < 0)
         return rc;
     g->command = command.pid;
@@ -208,7 +214,7 @@ static void start_killing(struct guardian *g, struct instant now)
 /* One pass.  The group first, it is one call; the walk when that was not the end of it. */
 static void kill_pass(struct guardian *g, struct instant now)
 {
-    bool by_group = g->in_group && cgroup_kill(g->orders->spawn.cgroup) == 0;
+    bool by_group = g->in_group && cgroup_kill(&g->group) == 0;
     bool first = g->retry_ms == 0;
     struct tree_tally tally = {0};
     if (!by_group || !first)
@@ -232,7 +238,7 @@ static void listen_to_supervisor(struct guardian *g)
 {
     char wake[16];
     for (;;) {
-        ssize_t n = recv(g->orders->supervisor, wake, sizeof wake, MSG_DONTWAIT);
+        ssize_t n = recv(g->supervisor, wake, sizeof wake, MSG_DONTWAIT);
         if (n > 0)
             continue; /* a deadline moved closer: step() reads the leash */
         if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -244,7 +250,7 @@ static void listen_to_supervisor(struct guardian *g)
 static _Noreturn void finish(struct guardian *g)
 {
     POINT("tree-gone");
-    int rc = cgroup_remove(g->orders->spawn.cgroup);
+    int rc = cgroup_remove(&g->group);
     (void)rc; /* the supervisor, or the next one, tries again */
     if (g->exec_report >= 0)
         read_exec_report(g);
@@ -306,13 +312,32 @@ static void drain(int fd)
         continue;
 }
 
-void guardian_run(const struct guardian_orders *orders)
+/* A guardian that was stopped before it could read its orders may come too late for them. */
+static bool comes_too_late(struct guardian *g)
+{
+    listen_to_supervisor(g);
+    return g->alone || instant_reached(clock_now(), leash_kill_at(g->leash));
+}
+
+void guardian_run(const struct guardian_start *from)
 {
     struct guardian g = {
-        .orders = orders, .leash = orders->leash, .timer = -1, .child_signal = -1,
-        .exec_report = -1, .tree = {.proc = -1},
+        .orders = from->orders, .leash = &from->orders->leash, .supervisor = from->supervisor,
+        .lifeline = -1, .group = CGROUP_NONE, .timer = -1, .child_signal = -1, .exec_report = -1,
+        .tree = {.proc = -1},
     };
+    close(from->supervisor_end);
     int rc = prepare(&g);
+    int orders = orders_await(g.orders, g.supervisor, &g.lifeline, &g.group);
+    if (orders == -EPIPE)
+        _exit(0); /* there was no work for us */
+    if (rc < 0 || orders < 0)
+        fail(&g, rc < 0 ? -rc : -orders);
+    if (comes_too_late(&g)) {
+        close_others(&g);
+        finish(&g);
+    }
+    rc = start(&g);
     if (rc < 0)
         fail(&g, -rc);
     atomic_store(&g.leash->command, g.command);
@@ -321,7 +346,7 @@ void guardian_run(const struct guardian_orders *orders)
     for (;;) {
         arm(&g, next_due(&g));
         struct pollfd fds[] = {
-            {.fd = g.alone ? -1 : orders->supervisor, .events = POLLIN},
+            {.fd = g.alone ? -1 : g.supervisor, .events = POLLIN},
             {.fd = g.child_signal, .events = POLLIN},
             {.fd = g.timer, .events = POLLIN},
             {.fd = g.exec_report, .events = POLLIN},

@@ -7,14 +7,16 @@
  * never trusts the supervisor to be alive: what it needs is in the leash.  When the supervisor died
  * first, and the store cannot see that, the guardian's last act is to execute who tells it.
  *
+ * It is born before there is a command (supervisor/orders.h), stands by without a limit, and ends
+ * when the supervisor does.
+ *
  * It leaves the session and process group of the command: what is sent to the terminal's group,
  * or by `kill -9 -GROUP`, `timeout` and shells, must not take the guardian along.
  */
 #ifndef SUPERVISOR_GUARDIAN_H
 #define SUPERVISOR_GUARDIAN_H
 
-#include "os/spawn.h"
-#include "supervisor/leash.h"
+#include "supervisor/orders.h"
 
 #include <stddef.h>
 
@@ -35,19 +37,15 @@ struct report {
     bool forced; /* GONE: SIGKILL was used on the tree */
 };
 
-struct guardian_orders {
-    struct spawn spawn;
-    struct leash *leash;
+struct guardian_start {
+    struct orders *orders;
     int supervisor;     /* our end of the socket pair: its end of file is the supervisor's death */
     int supervisor_end; /* the other end, to be closed in the guardian */
-    int lifeline;       /* -1: none */
-    char *const *last_words; /* see supervisor_options */
-    int stop_signal;
-    struct span leftover_grace;
-    struct span margin; /* from kill_at to the deadline; 0: unknown */
 };
 
-/* The life of the guardian, in a child just forked with all signals blocked.  Does not return. */
-_Noreturn void guardian_run(const struct guardian_orders *orders);
+/* The life of the guardian, in a child just forked with all signals blocked: it waits for a
+ * datagram with the descriptors that the orders name, and then carries them out.  Does not
+ * return. */
+_Noreturn void guardian_run(const struct guardian_start *start);
 
 #endif

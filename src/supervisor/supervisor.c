@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -28,10 +27,10 @@ enum {
 };
 
 struct supervisor {
-    struct leash *leash; /* shared with the guardian */
+    struct orders *orders; /* shared with the guardian */
+    struct leash *leash;   /* of the orders */
     struct cgroup group;
     struct rescue rescue;
-    struct signals_origin origin;
     int stop_signal;
     struct span close_wait;
     struct span hand; /* how late the guardian may be */
@@ -46,6 +45,7 @@ struct supervisor {
     struct instant retry_at, quiet_since;
     struct instant asked_at; /* when supervisor_stop() came */
     size_t left;          /* processes that were left behind */
+    bool started;         /* the guardian has its orders */
     bool asked;           /* supervisor_stop() came before any deadline */
     bool stopping;        /* SUPERVISOR_STOPPING was told */
     bool has_final;       /* the last report came */
@@ -68,7 +68,7 @@ static int complain(tenure_error *err, int error, const char *what)
     return code;
 }
 
-/* ---- starting ----------------------------------------------------------------------------- */
+/* ---- standing by --------------------------------------------------------------------------- */
 
 static void release(struct supervisor *s)
 {
@@ -82,12 +82,11 @@ static void release(struct supervisor *s)
     cgroup_close(&s->group);
     if (s->rescue.tree.proc >= 0)
         rescue_close(&s->rescue);
-    if (s->leash)
-        munmap(s->leash, sizeof *s->leash);
+    orders_free(s->orders);
     free(s);
 }
 
-static struct supervisor *supervisor_new(const struct supervisor_options *opt)
+static struct supervisor *supervisor_new(void)
 {
     struct supervisor *s = calloc(1, sizeof *s);
     if (!s)
@@ -96,30 +95,8 @@ static struct supervisor *supervisor_new(const struct supervisor_options *opt)
     s->rescue.tree.proc = -1;
     s->guardian_fd = s->socket = s->command_fd = s->timer = s->epoll = -1;
     s->quiet_since = s->asked_at = INSTANT_NEVER;
-    s->stop_signal = opt->stop_signal ? opt->stop_signal : SIGTERM;
-    s->close_wait = opt->close_wait;
-    s->hand = SPAN(opt->margin.ms > 0 ? opt->margin.ms / 3 : HAND_UNKNOWN_MS);
-    if (s->hand.ms < HAND_FLOOR_MS)
-        s->hand.ms = HAND_FLOOR_MS;
     sigemptyset(&s->waiting);
-    if (opt->signals)
-        s->origin = *opt->signals;
-    else
-        signals_look(&s->origin);
     return s;
-}
-
-static int leash_make(struct supervisor *s, const struct supervisor_options *opt)
-{
-    void *page = mmap(NULL, sizeof *s->leash, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                      -1, 0);
-    if (page == MAP_FAILED)
-        return -errno;
-    s->leash = page;
-    atomic_init(&s->leash->stop_at, opt->stop_at.ms);
-    atomic_init(&s->leash->kill_at, opt->kill_at.ms);
-    atomic_init(&s->leash->end_at, INT64_MAX);
-    return 0;
 }
 
 /* Closing alone would not do while a guardian that is just starting has a copy. */
@@ -137,13 +114,14 @@ static int watch(struct supervisor *s, int fd)
 }
 
 /* Everything that can fail before there is a guardian.  NULL, or what failed with errno set. */
-static const char *prepare(struct supervisor *s, const struct supervisor_options *opt, int pair[2])
+static const char *prepare(struct supervisor *s, size_t orders_bytes, int pair[2])
 {
     if (signal(SIGCHLD, SIG_DFL) == SIG_ERR)
         return "SIGCHLD";
-    errno = -leash_make(s, opt);
-    if (errno)
+    s->orders = orders_new(orders_bytes);
+    if (!s->orders)
         return "shared memory";
+    s->leash = &s->orders->leash;
     errno = -rescue_open(&s->rescue);
     if (errno)
         return "/proc";
@@ -154,40 +132,23 @@ static const char *prepare(struct supervisor *s, const struct supervisor_options
     errno = -watch(s, s->timer);
     if (errno)
         return "a timer";
-    int probe = pidfd_open(getpid(), 0); /* no guardian where it cannot be watched */
-    if (probe < 0)
-        return "pidfd (Linux 5.10 or later)";
-    close(probe);
     if (close_range(~0U, ~0U, 0) != 0) /* the guardian would keep what is not its own */
         return "close_range (Linux 5.10 or later)";
-    if (!opt->without_group && cgroup_make(&s->group) < 0)
-        s->group = CGROUP_NONE; /* the walk over the tree does without */
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return "a socket";
     return NULL;
 }
 
-static pid_t fork_guardian(struct supervisor *s, const struct supervisor_options *opt,
-                           const int pair[2])
+static pid_t fork_guardian(struct supervisor *s, const int pair[2])
 {
-    const struct guardian_orders orders = {
-        .spawn = {.argv = opt->argv, .envp = opt->envp, .signals = &s->origin,
-                  .cgroup = &s->group, .aside = opt->aside},
-        .leash = s->leash,
-        .supervisor = pair[1],
-        .supervisor_end = pair[0],
-        .lifeline = opt->lifeline,
-        .last_words = opt->last_words,
-        .stop_signal = s->stop_signal,
-        .leftover_grace = opt->leftover_grace,
-        .margin = opt->margin,
-    };
+    const struct guardian_start start = {
+        .orders = s->orders, .supervisor = pair[1], .supervisor_end = pair[0]};
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
     if (pid == 0)
-        guardian_run(&orders);
+        guardian_run(&start);
     int saved = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
@@ -202,7 +163,7 @@ static const char *adopt(struct supervisor *s, pid_t pid)
     struct process guardian;
     s->guardian_fd = pidfd_open(pid, 0);
     if (s->guardian_fd < 0)
-        return "pidfd";
+        return "pidfd (Linux 5.10 or later)";
     errno = -tree_process(&s->rescue.tree, pid, &guardian);
     if (errno)
         return "/proc";
@@ -215,29 +176,26 @@ static const char *adopt(struct supervisor *s, pid_t pid)
 
 static int give_up(struct supervisor *s, int error, const char *what, tenure_error *err)
 {
-    int rc = cgroup_remove(&s->group);
-    (void)rc; /* the next start clears it away */
     release(s);
     return complain(err, error, what);
 }
 
-int supervisor_start(const struct supervisor_options *opt, struct supervisor **ret,
-                     tenure_error *err)
+static int stand_by(size_t orders_bytes, struct supervisor **ret, tenure_error *err)
 {
     size_t slot = 0;
     while (slot < SUPERVISORS_MAX && running[slot])
         slot++;
     if (slot == SUPERVISORS_MAX)
         return complain(err, EAGAIN, "too many at once");
-    struct supervisor *s = supervisor_new(opt);
+    struct supervisor *s = supervisor_new();
     if (!s)
         return complain(err, ENOMEM, "memory");
     int pair[2];
-    const char *what = prepare(s, opt, pair);
+    const char *what = prepare(s, orders_bytes, pair);
     if (what)
         return give_up(s, errno, what, err);
     s->socket = pair[0];
-    pid_t pid = fork_guardian(s, opt, pair);
+    pid_t pid = fork_guardian(s, pair);
     int saved = errno;
     close(pair[1]);
     if (pid < 0)
@@ -250,6 +208,70 @@ int supervisor_start(const struct supervisor_options *opt, struct supervisor **r
         return give_up(s, saved, what, err);
     }
     running[slot] = s;
+    *ret = s;
+    return 0;
+}
+
+int supervisor_stand_by(struct supervisor **ret, tenure_error *err)
+{
+    return stand_by(orders_size(NULL), ret, err);
+}
+
+/* ---- starting ------------------------------------------------------------------------------ */
+
+/* A guardian that has no orders has no tree. */
+static void dismiss(struct supervisor *s)
+{
+    siginfo_t info;
+    pidfd_send_signal(s->guardian_fd, SIGKILL, NULL, 0);
+    while (waitid(P_PIDFD, (id_t)s->guardian_fd, &info, WEXITED) != 0 && errno == EINTR)
+        continue;
+    release(s);
+}
+
+static void set_hand(struct supervisor *s, struct span margin)
+{
+    s->hand = SPAN(margin.ms > 0 ? margin.ms / 3 : HAND_UNKNOWN_MS);
+    if (s->hand.ms < HAND_FLOOR_MS)
+        s->hand.ms = HAND_FLOOR_MS;
+}
+
+/* 0 or -errno. */
+static int give_orders(struct supervisor *s, const struct supervisor_options *opt)
+{
+    orders_write(s->orders, opt);
+    s->stop_signal = s->orders->stop_signal;
+    s->close_wait = opt->close_wait;
+    set_hand(s, opt->margin);
+    if (!opt->without_group && cgroup_make(&s->group) < 0)
+        s->group = CGROUP_NONE; /* the walk over the tree does without */
+    int rc = orders_send(s->orders, s->socket, opt->lifeline, &s->group);
+    if (rc < 0) {
+        int removed = cgroup_remove(&s->group);
+        (void)removed; /* the next start clears it away */
+        cgroup_close(&s->group);
+    }
+    return rc;
+}
+
+int supervisor_start(const struct supervisor_options *opt, struct supervisor *ready,
+                     struct supervisor **ret, tenure_error *err)
+{
+    struct supervisor *s = ready;
+    size_t bytes = orders_size(opt);
+    int rc = s && bytes <= s->orders->size ? give_orders(s, opt) : -EPIPE;
+    if (rc == -EPIPE || rc == -ECONNRESET) { /* none, one with too little room, or it was killed */
+        supervisor_close(s);
+        int code = stand_by(bytes, &s, err);
+        if (code < 0)
+            return code;
+        rc = give_orders(s, opt);
+    }
+    if (rc < 0) {
+        dismiss(s);
+        return complain(err, -rc, "its orders");
+    }
+    s->started = true;
     arm(s);
     *ret = s;
     return 0;
@@ -541,6 +563,10 @@ struct supervisor *supervisor_close(struct supervisor *s)
 {
     if (!s)
         return NULL;
+    if (!s->started) {
+        dismiss(s);
+        return NULL;
+    }
     struct instant now = clock_now();
     struct instant patience = instant_add(now, s->close_wait);
     if (!s->done)

@@ -18,7 +18,8 @@
  * to the caller's own deadline is the margin, in which killing has to be done with.
  *
  * A LIFE
- *     signals_open() -> supervisor_start() -> poll supervisor_fd() and the signals:
+ *     [supervisor_stand_by() ->] signals_open() -> supervisor_start() -> poll supervisor_fd() and
+ *     the signals:
  *       readable        supervisor_process() until it returns 0
  *       a renewal       supervisor_deadline() with the new deadlines
  *       a signal        unless event.from_terminal: supervisor_signal()
@@ -94,11 +95,19 @@ struct supervisor_event {
     bool forced;                 /* ENDED: SIGKILL was needed */
 };
 
-/* Starts the guardian, which starts the command; whether that worked is an event.  *ret is the
- * caller's and ended with supervisor_close().  TENURE_NO_MEMORY; TENURE_INTERNAL when the machine
- * does not let us (no /proc, no pidfd, no more processes): `err` says what. */
-int supervisor_start(const struct supervisor_options *opt, struct supervisor **ret,
-                     tenure_error *err);
+/* Starts a guardian that has nothing to do yet.  A caller with much memory, or for whom the start
+ * of the command is urgent, does so beforehand: no fork is left for supervisor_start().  Whoever
+ * waits with it costs the machine a process more.  *ret is the caller's, and ended with
+ * supervisor_start() or supervisor_close().  TENURE_NO_MEMORY; TENURE_INTERNAL when the machine
+ * does not let us (no /proc, no pidfd, no more processes): `err` says what.  SIGCHLD is not
+ * ignored from then on: signals_look() before. */
+int supervisor_stand_by(struct supervisor **ret, tenure_error *err);
+
+/* Has the guardian start the command; whether that worked is an event.  `ready` is one that stands
+ * by, and is taken in any case; NULL, or killed meanwhile: one is started now.  *ret is the
+ * caller's and ended with supervisor_close().  Errors as above. */
+int supervisor_start(const struct supervisor_options *opt, struct supervisor *ready,
+                     struct supervisor **ret, tenure_error *err);
 
 /* Readable when supervisor_process() has work.  Never read from it. */
 int supervisor_fd(const struct supervisor *s);
@@ -119,7 +128,7 @@ void supervisor_signal(struct supervisor *s, int signo);
 
 /* Kills what is left, waits until it is gone, and frees.  Returns NULL; NULL is fine.  Waits at
  * most close_wait for processes that cannot be killed: the guardian stays with those, and with
- * its lifeline, alone. */
+ * its lifeline, alone.  Of one that only stood by nothing is left but the guardian. */
 struct supervisor *supervisor_close(struct supervisor *s);
 
 /* 0 to 255 for an exit, 128 + n for death by signal n: as shells do. */

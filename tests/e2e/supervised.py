@@ -73,6 +73,20 @@ def stat_fields(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
+def children_of(parent):
+    """[(pid, name)] of all children, zombies too."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                head, _, fields = (entry / "stat").read_text().rpartition(")")
+            except OSError:
+                continue  # it has ended
+            if int(fields.split()[1]) == parent:
+                found.append((int(entry.name), head.partition("(")[2]))
+    return found
+
+
 class Tree:
     """The processes that announce themselves on a pipe."""
 

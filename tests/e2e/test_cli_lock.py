@@ -1,7 +1,9 @@
 """tenure lock: who is let in, what the command finds, and how it ends."""
+import hashlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -12,7 +14,7 @@ import pytest
 
 from conftest import (BINARY, DENIED, INTERNAL, LOST, REFUSED, UNREACHABLE, USAGE,
                       wait_until)
-from supervised import VICTIM
+from supervised import LONG, VICTIM, children_of
 
 
 def test_the_command_runs_while_the_lock_is_held(cli):
@@ -216,6 +218,14 @@ def test_the_store_in_the_environment_does_not_depend_on_the_directory(cli):
     assert env["TENURE_STORE"] == f"sqlite:{cli.directory}/here.db"
 
 
+def test_an_environment_of_any_size_is_passed_on(cli):
+    env = {f"LARGE{i}": str(i) * 120_000 for i in range(9)}  # Linux has 128 KiB for one of them
+    command = ["sh", "-c", "echo $LARGE0 $LARGE8 $TENURE_NAME | sha256sum"]
+    done = cli.run("lock", "a", "--", *command, env=env)
+    wanted = f"{env['LARGE0']} {env['LARGE8']} a\n".encode()
+    assert (done.code, done.out.split()[0]) == (0, hashlib.sha256(wanted).hexdigest())
+
+
 def test_a_nested_call_sees_its_own_values_and_the_outer_ones(cli):
     env = environment(cli, "lead", "one", "--", str(BINARY), "lock", "two", "--", str(BINARY),
                       "lock", "three")
@@ -298,6 +308,56 @@ def test_a_killed_guardian_takes_the_command_with_it_and_is_84(cli):
     assert holder.wait() == INTERNAL
     assert "guardian" in holder.err.text() and not os.path.exists(f"/proc/{command}")
     assert cli.holders("a") == []
+
+
+def guardian_of(wrapper):
+    """Its only child, while no probe runs."""
+    (pid, name), = children_of(wrapper.pid)
+    assert name == "guardian"
+    return pid
+
+
+@pytest.fixture(params=["lock", "lead"])
+def waiter(cli, request):
+    """Waits for "a", whose holder ends when it is told to."""
+    holder = cli.start(request.param, "a")
+    holder.out.wait_for(lambda line: line.isdigit())
+    process = cli.start(request.param, "--ttl", "1s", "a", "--", "sh", "-c", "echo $PPID ran")
+    cli.wait_for_waiters("a", 1)
+    process.let_in = lambda: (holder.send(signal.SIGTERM), holder.wait())
+    return process
+
+
+def test_the_guardian_stands_by_while_its_command_waits(waiter):
+    guardian = guardian_of(waiter)
+    waiter.let_in()
+    assert waiter.wait() == 0
+    assert waiter.out.text() == f"{guardian} ran"
+
+
+def test_a_guardian_that_was_killed_while_it_stood_by_is_replaced(waiter):
+    guardian = guardian_of(waiter)
+    os.kill(guardian, signal.SIGKILL)
+    waiter.let_in()
+    assert waiter.wait() == 0
+    assert waiter.out.text().endswith(" ran") and str(guardian) not in waiter.out.text()
+
+
+def test_a_guardian_that_was_stopped_while_it_stood_by_is_continued_by_a_renewal(waiter):
+    os.kill(guardian_of(waiter), signal.SIGSTOP)
+    waiter.let_in()
+    assert waiter.wait() == 0
+    assert waiter.out.text().endswith(" ran")
+
+
+def test_a_guardian_that_stood_by_ends_with_a_killed_waiter(cli, waiter):
+    guardian = os.pidfd_open(guardian_of(waiter))
+    waiter.send(signal.SIGKILL)
+    assert select.select([guardian], [], [], LONG)[0]
+    os.close(guardian)
+    waiter.let_in()
+    assert cli.run("lock", "a", "--", "echo", "next").out == "next\n"
+    assert waiter.out.text() == ""
 
 
 def test_v_says_what_happens_and_q_nothing(cli):

@@ -13,7 +13,8 @@ import pytest
 
 # Fixtures are used by the names of arguments.
 from supervised import run, tree, victim, ways  # noqa: F401
-from supervised import DRIVER, LONG, VICTIM, Run, Tree, boottime_ms, own_group, stat_fields
+from supervised import (DRIVER, LONG, VICTIM, Run, Tree, boottime_ms, children_of, own_group,
+                        stat_fields)
 
 SLACK_MS = 3000  # on a busy machine; what it takes on an idle one is measured by the benchmark
 
@@ -216,6 +217,33 @@ def test_killed_in_its_first_moments_the_guardian_leaves_nothing(run, ways):
         os.close(reader)
 
 
+def test_orders_that_are_read_after_the_deadline_start_nothing(run, ways, tmp_path):
+    one = run([*ways, "--kill-in", "0"], ["touch", str(tmp_path / "ran")])
+    assert one.wait() == 81
+    assert [name for _, name, _ in one.events()] == ["begin", "ended", "closed"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_orders_of_a_supervisor_that_has_died_since_start_nothing(run, ways, tmp_path):
+    lifeline = tmp_path / "lifeline"
+    one = run([*ways, "--stand-by", "--lifeline", str(lifeline)], ["touch", str(tmp_path / "ran")])
+    limit = time.monotonic() + LONG
+    while stat_fields(one.pid)[0] != "T":
+        assert time.monotonic() < limit
+    (guardian, _), = children_of(one.pid)
+    end = os.pidfd_open(guardian)
+    os.kill(guardian, signal.SIGSTOP)
+    one.process.send_signal(signal.SIGCONT)
+    one.wait_event("ordered")
+    one.process.kill()
+    one.process.wait()
+    assert not lock_is_free(lifeline)
+    os.kill(guardian, signal.SIGCONT)
+    assert select.select([end], [], [], LONG)[0]
+    os.close(end)
+    assert lock_is_free(lifeline) and not (tmp_path / "ran").exists()
+
+
 # ---- the lifeline --------------------------------------------------------------------------
 
 
@@ -297,23 +325,10 @@ def test_no_zombie_is_left_while_the_command_runs(run, ways):
     one = run(ways, ["sh", "-c", "for i in 1 2 3 4 5; do (sleep 0.01 &); done; exec sleep 1000"])
     guardian = one.guardian()
     limit = time.monotonic() + LONG
-    while children_of(guardian) != ["sleep"]:  # the command alone
+    while [name for _, name in children_of(guardian)] != ["sleep"]:  # the command alone
         assert time.monotonic() < limit, children_of(guardian)
     one.process.send_signal(signal.SIGTERM)
     assert one.wait() == 128 + signal.SIGTERM
-
-
-def children_of(parent):
-    """Names of all children, zombies too."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if int(stat_fields(pid)[1]) == parent:
-                with open(f"/proc/{pid}/comm") as comm:
-                    found.append(comm.read().strip())
-        except (FileNotFoundError, ProcessLookupError):
-            pass  # it has ended since
-    return found
 
 
 # ---- users, namespaces, nesting ------------------------------------------------------------

@@ -2,9 +2,10 @@
  *
  *     supervisor-driver [--report FILE] [--stop-in MS] [--kill-in MS] [OPTION...] -- CMD...
  *
- * SIGPWR asks the tree to stop: supervisor_stop() with --ask-kill-in.  Every event becomes a line
- * of FILE, "MS name key=value ...", MS on CLOCK_BOOTTIME.  The exit code is the one of `tenure
- * lock`.
+ * With --stand-by the guardian stands by, and we stop ourselves: the command is started when
+ * somebody continues us.  SIGPWR asks the tree to stop: supervisor_stop() with --ask-kill-in.
+ * Every event becomes a line of FILE, "MS name key=value ...", MS on CLOCK_BOOTTIME.  The exit
+ * code is the one of `tenure lock`.
  */
 #include "os/clock.h"
 #include "os/signals.h"
@@ -26,6 +27,7 @@ struct driver {
     struct supervisor_options options;
     struct signals signals;
     struct supervisor *supervisor;
+    bool stand_by;
     int report;
     int64_t stop_in_ms, kill_in_ms;  /* from now, or from each renewal */
     struct instant renew_until;
@@ -72,6 +74,7 @@ static void parse(struct driver *d, int argc, char **argv)
         {"report", 1, NULL, 'r'},    {"stop-in", 1, NULL, 's'},    {"kill-in", 1, NULL, 'k'},
         {"renew-for", 1, NULL, 'n'}, {"ask-kill-in", 1, NULL, 'A'},
         {"grace", 1, NULL, 'g'},     {"signal", 1, NULL, 'S'},     {"no-group", 0, NULL, 'G'},
+        {"stand-by", 0, NULL, 'b'},
         {"aside", 0, NULL, 'q'},     {"lifeline", 1, NULL, 'l'},   {"margin", 1, NULL, 'm'},
         {0}};
     int c;
@@ -88,6 +91,7 @@ static void parse(struct driver *d, int argc, char **argv)
         case 'S': d->options.stop_signal = (int)value; break;
         case 'G': d->options.without_group = true; break;
         case 'q': d->options.aside = true; break;
+        case 'b': d->stand_by = true; break;
         case 'l': open_lifeline(d, optarg); break;
         case 'm': d->options.margin = SPAN(value); break;
         default: exit(EXIT_USAGE);
@@ -166,22 +170,37 @@ static void do_due(struct driver *d)
     }
 }
 
+static int start(struct driver *d, tenure_error *err)
+{
+    struct supervisor *ready = NULL;
+    if (d->stand_by) {
+        int code = supervisor_stand_by(&ready, err);
+        if (code < 0)
+            return code;
+        raise(SIGSTOP);
+    }
+    set_deadlines(d, &d->options.stop_at, &d->options.kill_at);
+    note(d, "begin pid=%d", (int)getpid());
+    return supervisor_start(&d->options, ready, &d->supervisor, err);
+}
+
 int main(int argc, char **argv)
 {
     struct driver d = {.options = SUPERVISOR_OPTIONS_INIT, .report = STDERR_FILENO,
                        .stop_in_ms = -1, .kill_in_ms = -1, .ask_kill_in_ms = -1};
     tenure_error err;
+    signals_look(&d.signals.origin);
     if (signals_open(&d.signals) < 0)
         return EXIT_INTERNAL;
     parse(&d, argc, argv);
     d.options.envp = environ;
     d.options.signals = &d.signals.origin;
-    set_deadlines(&d, &d.options.stop_at, &d.options.kill_at);
-    note(&d, "begin pid=%d", (int)getpid());
-    if (supervisor_start(&d.options, &d.supervisor, &err) < 0) {
+    if (start(&d, &err) < 0) {
         fprintf(stderr, "driver: %s\n", err.text);
         return EXIT_INTERNAL;
     }
+    if (d.stand_by)
+        note(&d, "ordered");
     while (!d.done) {
         struct pollfd fds[] = {{.fd = d.signals.fd, .events = POLLIN},
                                {.fd = supervisor_fd(d.supervisor), .events = POLLIN}};
