@@ -281,14 +281,16 @@ def test_what_the_command_leaves_behind_is_ended_with_it(victim, tree, ways):
 
 
 def test_leftovers_are_told_counted_and_have_their_grace(run, ways, tmp_path):
-    up = tmp_path / "up"
+    up, go = tmp_path / "up", tmp_path / "go"
+    os.mkfifo(go)
     one = run([*ways, "--grace", "15000"],
-              ["sh", "-c", f"sh -c 'trap \"sleep 0.2; echo bye; exit\" TERM; : >{up};"
+              ["sh", "-c", f"sh -c 'trap \"read x <{go}; echo bye; exit\" TERM; : >{up};"
                " while :; do sleep 0.01; done' &"
                f" while ! test -e {up}; do sleep 0.01; done; exit 3"])
+    assert int(one.wait_event("leftovers")[1]["count"]) >= 1
+    go.write_text("\n")  # it has been counted: now it may end
     out, _ = one.process.communicate(timeout=LONG)
     assert out == b"bye\n"
-    assert int(one.wait_event("leftovers")[1]["count"]) >= 1
     _, values = end_of(one)
     assert values["status"] == "3" and values["cause"] == "itself" and values["forced"] == "0"
     assert one.wait() == 3
