@@ -5,7 +5,7 @@ import signal
 
 from conftest import LOST, REFUSED, DENIED, USAGE, wait_until
 
-SERVE = ("sh", "-c", "echo epoch $TENURE_EPOCH; trap 'exit 0' TERM; "
+SERVE = ("sh", "-c", "trap 'exit 0' TERM; echo epoch $TENURE_EPOCH; "
                      "while :; do sleep 0.05; done")
 
 
