@@ -41,6 +41,7 @@ struct gate {
     struct instant burst;  /* since when nobody else was */
     uint32_t slot;         /* byte 1 + slot of the file is locked by us */
     struct instant placed; /* when the file was last seen in its place */
+    uint64_t file;         /* its inode */
     pid_t pid;
     char comm[16];
     size_t bytes; /* of page and room */
@@ -106,6 +107,7 @@ static int page_prepare(struct gate *g, tenure_error *err)
     struct gate_page *p = g->page;
     if (memcmp(p->magic, none, sizeof none) == 0) {
         p->version = GATE_VERSION;
+        p->file = g->file;
         memcpy(p->magic, GATE_MAGIC, sizeof p->magic);
         return 0;
     }
@@ -115,6 +117,7 @@ static int page_prepare(struct gate *g, tenure_error *err)
         if (!gate_is_alone(g))
             return fail(err, TENURE_FOREIGN, "%s is in use by an older tenure; stop the programs "
                                              "that use it first", g->path);
+        p->file = g->file; /* its version did not ask */
         p->version = GATE_VERSION;
     }
     if (p->version != GATE_VERSION)
@@ -131,6 +134,7 @@ static int page_map(struct gate *g, tenure_error *err)
         return fail_errno(err, e, "%s cannot be locked", g->path);
     if (fstat(g->fd, &st) != 0)
         return fail_errno(err, errno, "%s", g->path);
+    g->file = st.st_ino;
     if (st.st_size < (off_t)g->bytes) {
         e = posix_fallocate(g->fd, 0, (off_t)g->bytes);
         if (e != 0)
@@ -261,14 +265,19 @@ static int busy(struct gate *g, int64_t waited_ms, tenure_error *err)
                 (long long)waited_ms, pid, comm, state);
 }
 
-/* Whether the file that we share is still the one that others find; asked now and then. */
-static bool is_in_place(struct gate *g)
+bool gate_is_in_place(const struct gate *g)
 {
     struct stat st;
+    return fstat(g->fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/* The same, asked now and then. */
+static bool is_in_place(struct gate *g)
+{
     struct instant now = clock_now();
     if (instant_diff(g->placed, now).ms < PLACE_MS)
         return true;
-    if (fstat(g->fd, &st) != 0 || st.st_nlink == 0)
+    if (!gate_is_in_place(g))
         return false; /* and the next one looks again */
     g->placed = now;
     return true;
@@ -399,6 +408,16 @@ bool gate_is_alone(const struct gate *g)
     struct flock l = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = GATE_SLOTS};
     return fcntl(g->fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
+}
+
+bool gate_is_copy(const struct gate *g)
+{
+    return g->page->file != g->file;
+}
+
+void gate_adopt(struct gate *g)
+{
+    g->page->file = g->file;
 }
 
 bool gate_is_writable(const struct gate *g)

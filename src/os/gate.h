@@ -65,6 +65,8 @@ struct gate_page {
     uint64_t sequence;               /* of the last write of a record */
     uint64_t commits;                /* counts those to the database that were begun */
     int64_t clock;                   /* the store's, at the last write of a record in the room */
+    uint64_t file;                   /* the inode of the gate that this was written in; 0: none */
+    uint64_t rows;                   /* that of the database which the room was compared with */
 };
 
 #define GATE_MAGIC "tenuregt"
@@ -97,6 +99,14 @@ void gate_leave(struct gate *g);
 
 /* Whether nobody else has this gate open.  When the kernel does not say: false. */
 bool gate_is_alone(const struct gate *g);
+
+/* Whether its file still is where others find it. */
+bool gate_is_in_place(const struct gate *g);
+
+/* Whether the page says that it was written in another file: then this is a copy, of whatever age.
+ * From gate_adopt() on it is the original. */
+bool gate_is_copy(const struct gate *g);
+void gate_adopt(struct gate *g);
 
 /* Whether its file system still takes writes: one that became read-only after an error lets memory
  * that is mapped be written all the same, and forgets it. */

@@ -96,6 +96,12 @@ static uint64_t sum_of(const char *key, const struct half *h)
     return store_hash(part, sizeof part);
 }
 
+/* A key has an end, whatever has happened to the file. */
+static bool has_key(const struct line *l)
+{
+    return l->key[0] != '\0' && memchr(l->key, '\0', sizeof l->key) != NULL;
+}
+
 static bool is_dirty(struct cache *c, int i)
 {
     return atomic_load(&c->hash[i]) != 0 && current(line_at(c, i))->sequence != c->kept[i];
@@ -180,6 +186,8 @@ static int write_row(struct sqlite_store *s, const struct line *l, const struct 
 {
     struct store_record record = {.key = l->key};
     size_t len = h->len <= RECORD_BYTES ? h->len : RECORD_BYTES;
+    if (!has_key(l) || len == 0)
+        return SQLITE_OK; /* damaged: nobody has found it under any name */
     int rc = sqlite_record_find(s, 0, &record);
     bool newer = !record.bytes || h->sequence > sqlite_record_sequence(s, 0);
     sqlite_record_found(s, 0);
@@ -330,7 +338,7 @@ int sqlite_cache_retire_all(struct sqlite_store *s, tenure_error *err)
 static const struct half *whole(const struct line *l)
 {
     const struct half *best = NULL;
-    if (!memchr(l->key, '\0', sizeof l->key) || l->key[0] == '\0')
+    if (!has_key(l))
         return NULL;
     for (int i = 0; i < 2; i++) {
         const struct half *h = &l->half[i];
@@ -368,6 +376,13 @@ struct instant sqlite_cache_last(const struct sqlite_store *s)
     return INSTANT(last);
 }
 
+void sqlite_cache_doubt(struct sqlite_store *s)
+{
+    struct cache *c = cache_of(s);
+    for (int i = 0; i < SQLITE_CACHE_LINES; i++)
+        c->kept[i] = 0;
+}
+
 void sqlite_cache_clear(struct sqlite_store *s)
 {
     struct cache *c = cache_of(s);
@@ -390,6 +405,7 @@ static int copy_line(struct cache *c, int i, const char *prefix, struct sqlite_c
             return 0;
         memcpy(ret->key, l->key, sizeof ret->key);
         ret->key[sizeof ret->key - 1] = '\0';
+        ret->sequence = h->sequence;
         ret->len = h->len <= RECORD_BYTES ? h->len : RECORD_BYTES;
         memcpy(ret->bytes, h->bytes, ret->len);
         atomic_thread_fence(memory_order_acquire);
@@ -400,10 +416,23 @@ static int copy_line(struct cache *c, int i, const char *prefix, struct sqlite_c
     return -1;
 }
 
+/* The newer one first, of a record that moved while we looked, and was met twice. */
 static int by_key(const void *a, const void *b)
 {
     const struct sqlite_copy *x = a, *y = b;
-    return strcmp(x->key, y->key);
+    int order = strcmp(x->key, y->key);
+    return order != 0 ? order : (x->sequence < y->sequence) - (x->sequence > y->sequence);
+}
+
+static void put_in_order(struct sqlite_copies *copies)
+{
+    size_t kept = 1;
+    qsort(copies->at, copies->count, sizeof *copies->at, by_key);
+    for (size_t i = 1; i < copies->count; i++) {
+        if (strcmp(copies->at[i].key, copies->at[kept - 1].key) != 0)
+            copies->at[kept++] = copies->at[i];
+    }
+    copies->count = kept;
 }
 
 int sqlite_cache_copy(const struct sqlite_store *s, const char *prefix, const char *after,
@@ -425,7 +454,7 @@ int sqlite_cache_copy(const struct sqlite_store *s, const char *prefix, const ch
             ret->count++;
     }
     if (ret->count > 0)
-        qsort(ret->at, ret->count, sizeof *ret->at, by_key);
+        put_in_order(ret);
     return 0;
 }
 

@@ -111,6 +111,7 @@ struct sqlite_store {
     struct lifelines *lives;
     dev_t dev; /* of the database file when it was opened */
     ino_t ino;
+    uint8_t id[16]; /* of the store that was settled; 0: none was */
     char domain[CLOCK_DOMAIN_BYTES];
     int64_t base; /* store's clock = clock_now() + base */
     struct span patience;
@@ -204,6 +205,10 @@ struct instant sqlite_now(const struct sqlite_store *s);
 /* A consistent view without the right to write.  Ends with sqlite_read_end(). */
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
 void sqlite_read_end(struct sqlite_store *s);
+
+/* The gate and the database are the ones that were opened, in their places, as of now.  0, or
+ * TENURE_WENT_BACK, TENURE_UNSAFE_PLACE. */
+int sqlite_check_place(const struct sqlite_store *s, tenure_error *err);
 
 /* Enters the gate, and checks that the store is the one that was opened, in its place. */
 int sqlite_enter(struct sqlite_store *s, tenure_error *err);
@@ -304,6 +309,9 @@ bool sqlite_cache_is_used(const struct sqlite_store *s);
 int sqlite_cache_write_rested(struct sqlite_store *s, struct sqlite_txn *t);
 void sqlite_cache_kept(struct sqlite_store *s, const struct sqlite_lines *lines);
 
+/* Takes no row for as new as its line: the database may have been another one. */
+void sqlite_cache_doubt(struct sqlite_store *s);
+
 /* When the machine was down since the last write: writes the rows of all lines that are whole and
  * newer, within a transaction; *sequence grows to their highest number.  The clock's last reading
  * that they know of.  And forgets them all. */
@@ -316,6 +324,7 @@ void sqlite_cache_clear(struct sqlite_store *s);
  * sqlite_cache_copied() in any case. */
 struct sqlite_copy {
     char key[NAME_BYTES_MAX + 1];
+    uint64_t sequence;
     size_t len;
     unsigned char bytes[SQLITE_LINE_RECORD_BYTES];
 };

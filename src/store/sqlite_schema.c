@@ -332,6 +332,7 @@ static int load_meta(struct sqlite_store *s, struct meta *m, tenure_error *err)
 static int durably(struct sqlite_store *s, int (*fn)(struct sqlite_store *s, const struct meta *m),
                    const struct meta *m, tenure_error *err)
 {
+    gate_page(s->gate)->commits++; /* it may end sessions, whose rows others remember */
     int code = exec(s, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "reserve tokens", err);
     if (code == 0) {
         int rc = fn(s, m);
@@ -481,11 +482,15 @@ static int jump(struct sqlite_store *s, struct meta *m, uint64_t above, tenure_e
     memcpy(p->domain, s->domain, sizeof p->domain);
     p->checkpoint_frames = 0;
     atomic_fetch_add(&p->changes, 1);
-    return mirror(s, m->floor, m->ceiling, err);
+    code = mirror(s, m->floor, m->ceiling, err);
+    if (code == 0)
+        gate_adopt(s->gate);
+    return code;
 }
 
-/* Somebody has removed the gate, and with it, maybe, records of sessions that are alive: who holds
- * cannot know yet (P3), and nobody can know who does (P1).  So they end first. */
+/* Somebody has removed the gate, or put a copy in its place, and with it are gone, maybe, records
+ * of sessions that are alive: who holds cannot know yet (P3), and nobody can know who does (P1).
+ * So they end first. */
 static int check_nobody(struct sqlite_store *s, int64_t base, tenure_error *err)
 {
     s->base = base;
@@ -495,9 +500,9 @@ static int check_nobody(struct sqlite_store *s, int64_t base, tenure_error *err)
         return sqlite_fail(s, rc, "read", err);
     if (alive == 0)
         return 0;
-    return fail(err, TENURE_BUSY, "%s-gate was removed while %zu session%s of it ran: wait until "
-                                  "they have ended or expired, or stop their programs", s->path,
-                alive, alive == 1 ? "" : "s");
+    return fail(err, TENURE_BUSY, "%s-gate was removed or replaced while %zu session%s of it ran: "
+                                  "wait until they have ended or expired, or stop their programs",
+                s->path, alive, alive == 1 ? "" : "s");
 }
 
 static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *err)
@@ -517,14 +522,17 @@ static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *e
             return code;
     }
     bool same_boot = strcmp(m.domain, s->domain) == 0;
-    if (!known && !raise && same_boot) {
+    bool lost = !known || gate_is_copy(s->gate);
+    if (lost && !raise && same_boot) {
         code = check_nobody(s, m.base, err);
         if (code < 0)
             return code;
     }
     /* A new gate knows nothing: what it should know is below the ceiling. */
-    if (raise || !known || !same_boot || strcmp(p->domain, s->domain) != 0)
+    if (raise || lost || !same_boot || strcmp(p->domain, s->domain) != 0)
         return jump(s, &m, raise ? *raise : 0, err);
+    if (p->rows != s->ino || gate_is_alone(s->gate))
+        sqlite_cache_doubt(s);
     s->base = m.base;
     p->floor = m.floor; /* ahead of the mirror when a process died between commit and mirror */
     if (atomic_load(&p->token) < m.floor)
@@ -550,5 +558,11 @@ int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *rais
         code = create_schema(s, err);
     if (code == 0)
         code = prepare(s, err);
-    return code < 0 ? code : settle(s, raise, err);
+    if (code == 0)
+        code = settle(s, raise, err);
+    if (code < 0)
+        return code;
+    gate_page(s->gate)->rows = s->ino;
+    memcpy(s->id, gate_page(s->gate)->store_id, sizeof s->id);
+    return 0;
 }

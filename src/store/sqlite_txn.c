@@ -78,6 +78,9 @@ static int store_read_row(struct sqlite_store *s, struct sqlite_txn *t)
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     *t = (struct sqlite_txn){0};
+    int code = sqlite_check_place(s, err);
+    if (code < 0)
+        return code;
     int rc = sqlite_run(s, ST_READ);
     if (rc == SQLITE_OK)
         rc = store_read_row(s, t);
@@ -97,14 +100,13 @@ void sqlite_read_end(struct sqlite_store *s)
         sqlite_run(s, ST_ROLLBACK); /* of a reader: cannot fail in a way that matters */
 }
 
-/* The file at our path is the one that we have open.  Inside the gate. */
-static int check_place(struct sqlite_store *s, tenure_error *err)
+int sqlite_check_place(const struct sqlite_store *s, tenure_error *err)
 {
     struct stat st;
     const struct gate_page *p = gate_page(s->gate);
-    struct instant now = clock_now();
-    if (instant_diff(s->placed, now).ms < PLACE_MS)
-        return 0;
+    if (!gate_is_in_place(s->gate))
+        return fail(err, TENURE_WENT_BACK, "%s-gate was removed while the store was open; open it "
+                                           "anew", s->path);
     if (stat(s->path, &st) != 0)
         return errno == ENOENT
                    ? fail(err, TENURE_WENT_BACK, "%s was removed while it was open", s->path)
@@ -116,17 +118,39 @@ static int check_place(struct sqlite_store *s, tenure_error *err)
         return fail(err, TENURE_UNSAFE_PLACE,
                     "%s was opened under another clock: by another machine, or in another time "
                     "namespace", s->path);
+    return 0;
+}
+
+/* The same, asked now and then, but for what is in memory.  Inside the gate. */
+static int check_place(struct sqlite_store *s, tenure_error *err)
+{
+    struct instant now = clock_now();
+    if (memcmp(gate_page(s->gate)->store_id, s->id, sizeof s->id) != 0)
+        return fail(err, TENURE_WENT_BACK, "%s-gate was written over while the store was open; "
+                                           "open it anew", s->path);
+    if (instant_diff(s->placed, now).ms < PLACE_MS)
+        return 0;
+    int code = sqlite_check_place(s, err);
+    if (code < 0)
+        return code;
     s->read_only = !gate_is_writable(s->gate);
     s->placed = now; /* only when it is so: a refusal must not let the next one through */
     return 0;
 }
 
-/* The database is not older than the gate remembers. */
+/* The database is not older than the gate remembers.  One that is newer is fine when somebody died
+ * before he told the gate, but not when he told another one, and ours is gone. */
 static int check_age(struct sqlite_store *s, const struct sqlite_txn *t, tenure_error *err)
 {
     const struct gate_page *p = gate_page(s->gate);
+    if (p->token > t->ceiling && p->ceiling <= t->ceiling)
+        return fail(err, TENURE_CORRUPT,
+                    "%s-gate is damaged: its last token is %llu, above the reserve %llu; stop what "
+                    "uses it, then `tenure store check --raise-to %llu`", s->path,
+                    (unsigned long long)p->token, (unsigned long long)t->ceiling,
+                    (unsigned long long)t->ceiling);
     if (t->floor >= p->floor && t->ceiling >= p->ceiling)
-        return 0;
+        return t->ceiling == p->ceiling ? 0 : sqlite_check_place(s, err);
     bool floor = t->floor < p->floor;
     return fail(err, TENURE_WENT_BACK,
                 "%s went back in time: its %s is %llu and was %llu; stop what uses it, then "

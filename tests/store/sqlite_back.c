@@ -2,6 +2,7 @@
  * older: a copy was put back, a gate was lost, there was another version, the machine ran anew. */
 #include <fcntl.h>
 
+#include "os/gate.h"
 #include "sqlite.h"
 
 /* ---- going back in time --------------------------------------------------------------------- */
@@ -90,6 +91,83 @@ static void another_store_in_its_place_is_refused(void)
     CHECK(open_code() == TENURE_WENT_BACK && strstr(err.text, "another store"));
 }
 
+/* Adds to a record that then is in memory only, and stays with it. */
+static uint64_t add_to_line(void)
+{
+    struct store *s = open_store();
+    ephemeral = true;
+    return update(s, "line", add_one, NULL) == 1;
+}
+
+static int peek(const char *key)
+{
+    struct store *s = open_store();
+    int n = update(s, key, see, NULL);
+    shut(s);
+    return n;
+}
+
+/* What is in memory belongs to one database, and is not written to another one. */
+static void who_is_refused_changes_nothing(void)
+{
+    char other[300], own[300];
+    fresh();
+    for (int i = 0; i < 3; i++)
+        CHECK(grant_once() != 0);
+    CHECK(save());
+    snprintf(other, sizeof other, "%s.saved", path);
+    fresh();
+    shut(open_store());
+    end(child(add_to_line, NULL));
+    CHECK(save());
+    snprintf(own, sizeof own, "%s.saved", path);
+    unlink(companion("-wal"));
+    unlink(companion("-shm"));
+    CHECK(copy(other, path) && open_code() == TENURE_WENT_BACK);
+    unlink(companion("-wal"));
+    unlink(companion("-shm"));
+    CHECK(copy(own, path) && peek("line") == 1);
+}
+
+static uint64_t rest_in_line(void)
+{
+    struct store *s = open_store();
+    uint64_t id = session_open(s, LONG);
+    int64_t limit = clock_now().ms + LIMIT_MS, since = clock_now().ms;
+    if (update(s, "a", add_one, NULL) != 1 || !save())
+        return 0;
+    ephemeral = true;
+    if (update(s, "a", add_one, NULL) != 2)
+        return 0;
+    while (clock_now().ms < since + 1500 && before(limit)) {
+        if (session_renew(s, id, NULL) < 0)
+            return 0;
+        usleep(20000);
+    }
+    return 1;
+}
+
+/* It has the tokens of now, and is not refused; what it does not know, memory does. */
+static void a_copy_that_misses_what_was_written_back_is_told_again(void)
+{
+    uint64_t fine;
+    char name[8];
+    fresh();
+    pid_t pid = child(rest_in_line, &fine);
+    end(pid);
+    CHECK(fine && restore());
+    struct store *s = open_store();
+    CHECK(update(s, "a", see, NULL) == 2);
+    ephemeral = true;
+    for (int i = 0; i < 300; i++) { /* more than there is room for */
+        snprintf(name, sizeof name, "n%d", i);
+        CHECK(update(s, name, add_one, NULL) == 1);
+    }
+    ephemeral = false;
+    CHECK(update(s, "a", see, NULL) == 2);
+    shut(s);
+}
+
 /* The code of writing until it is no longer 0. */
 static int write_until_refused(struct store *s)
 {
@@ -144,6 +222,94 @@ static void a_gate_that_was_lost_lets_nobody_in_before_its_sessions_have_ended(v
     struct store *other = open_store();
     CHECK(update(other, "a", ask_liveness, &q) == 0 && q.answer == LIVE_GONE);
     shut(other);
+}
+
+/* Who had it open, and held nothing, may not begin to. */
+static void nobody_begins_behind_a_gate_that_was_lost(void)
+{
+    fresh();
+    struct store *s = open_store();
+    CHECK(update(s, "a", add_one, NULL) == 1);
+    CHECK(unlink(companion("-gate")) == 0);
+    struct store *other = open_store();
+    CHECK(session_open(s, LONG) == 0 && err.code == TENURE_WENT_BACK);
+    shut(s);
+    CHECK(session_open(other, LONG) != 0);
+    shut(other);
+}
+
+static bool never(void *arg, const struct store_record *record, struct facts *facts)
+{
+    (void)record;
+    (void)facts;
+    *(bool *)arg = true;
+    return true;
+}
+
+/* What it says is of before. */
+static void nobody_looks_behind_a_gate_that_was_lost(void)
+{
+    bool seen = false;
+    struct store_read op = {.prefix = "", .fn = never, .arg = &seen};
+    fresh();
+    struct store *s = open_store();
+    ephemeral = true;
+    CHECK(update(s, "a", add_one, NULL) == 1);
+    ephemeral = false;
+    CHECK(unlink(companion("-gate")) == 0);
+    store_read(s, &op);
+    CHECK(finish(s, &op.op) == TENURE_WENT_BACK && !seen);
+    shut(s);
+}
+
+/* It was made at some time, and does not know what was noted since. */
+static void a_copy_of_the_gate_lets_nobody_in_before_its_sessions_have_ended(void)
+{
+    char saved[300];
+    fresh();
+    struct store *s = open_store();
+    CHECK(session_open(s, LONG) != 0);
+    snprintf(saved, sizeof saved, "%s.saved", path);
+    CHECK(copy(companion("-gate"), saved));
+    ephemeral = true;
+    CHECK(update(s, "a", add_one, NULL) == 1);
+    ephemeral = false;
+    CHECK(rename(saved, companion("-gate")) == 0);
+    CHECK(open_code() == TENURE_BUSY && strstr(err.text, "1 session"));
+    CHECK(open_code() == TENURE_BUSY);
+    shut(s);
+    CHECK(open_code() == 0 && open_code() == 0);
+}
+
+static void a_gate_that_is_written_over_lets_nobody_in(void)
+{
+    static const char none[4096];
+    fresh();
+    struct store *s = open_store();
+    ephemeral = true;
+    CHECK(update(s, "a", add_one, NULL) == 1);
+    int fd = open(companion("-gate"), O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0 && pwrite(fd, none, sizeof none, 0) == sizeof none);
+    close(fd);
+    CHECK(update(s, "a", add_one, NULL) == TENURE_WENT_BACK && strstr(err.text, "written over"));
+    ephemeral = false;
+    shut(s);
+}
+
+/* P1: nor does a damaged one get its tokens into the database. */
+static void a_gate_whose_tokens_are_above_the_reserve_is_damaged(void)
+{
+    const uint64_t much = (uint64_t)1 << 61;
+    fresh();
+    uint64_t last = grant_once();
+    int fd = open(companion("-gate"), O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0 && pwrite(fd, &much, sizeof much, offsetof(struct gate_page, token)) ==
+                         sizeof much);
+    close(fd);
+    CHECK(grant_once() == 0 && err.code == TENURE_CORRUPT && strstr(err.text, "--raise-to"));
+    CHECK(grant_once() == 0);
+    CHECK(store_raise(url, last, &err) == 0);
+    CHECK(grant_once() > last);
 }
 
 /* ---- versions -------------------------------------------------------------------------------- */
@@ -237,9 +403,16 @@ int main(void)
         TAP(tokens_are_not_raised_while_somebody_may_hold_one),
         TAP(a_database_that_is_gone_is_missed_by_its_gate),
         TAP(another_store_in_its_place_is_refused),
+        TAP(who_is_refused_changes_nothing),
+        TAP(a_copy_that_misses_what_was_written_back_is_told_again),
         TAP(a_file_that_is_replaced_or_removed_while_open_is_noticed),
         TAP(tokens_go_on_above_the_reserve_when_the_gate_was_lost),
         TAP(a_gate_that_was_lost_lets_nobody_in_before_its_sessions_have_ended),
+        TAP(nobody_begins_behind_a_gate_that_was_lost),
+        TAP(nobody_looks_behind_a_gate_that_was_lost),
+        TAP(a_copy_of_the_gate_lets_nobody_in_before_its_sessions_have_ended),
+        TAP(a_gate_that_is_written_over_lets_nobody_in),
+        TAP(a_gate_whose_tokens_are_above_the_reserve_is_damaged),
         TAP(a_store_of_the_version_before_is_brought_up_to_date),
         TAP(a_gate_of_the_version_before_is_taken_over_when_nobody_has_it_open),
         TAP(after_a_reboot_tokens_jump_sessions_are_gone_and_the_clock_goes_on),
