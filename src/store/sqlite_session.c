@@ -257,7 +257,8 @@ static void renew_refuse(struct sqlite_store *s, struct sqlite_txn *t,
                   (unsigned long long)op->session, why);
 }
 
-static void renew_once(struct sqlite_store *s, struct store_session_renew *op)
+/* `ret_along`: with it went records that had rested, so a failure may be theirs. */
+static void renew_once(struct sqlite_store *s, struct store_session_renew *op, bool *ret_along)
 {
     struct sqlite_txn t;
     struct session_row row;
@@ -277,8 +278,10 @@ static void renew_once(struct sqlite_store *s, struct store_session_renew *op)
         sqlite3_bind_int64(q, 2, instant_add(t.now, row.ttl).ms);
         rc = sqlite_run(s, ST_SESSION_RENEW);
     }
-    if (rc == SQLITE_OK)
+    if (rc == SQLITE_OK && ret_along)
         rc = sqlite_cache_write_rested(s, &t);
+    if (ret_along)
+        *ret_along = t.lines.count > 0;
     if (!finish(s, &t, rc, "renew a session", &op->op))
         return;
     op->noticed = row.notices != s->notices; /* counted, not cleared: a lost answer loses none */
@@ -289,9 +292,15 @@ static void renew_once(struct sqlite_store *s, struct store_session_renew *op)
 void sqlite_session_renew(struct store *store, struct store_session_renew *op)
 {
     struct sqlite_store *s = sqlite_of(store);
-    renew_once(s, op);
+    bool along = false;
+    renew_once(s, op, &along);
+    if (along && op->op.code < 0) { /* a session does not depend on room for records */
+        op->op.done = false;
+        op->op.code = 0;
+        renew_once(s, op, NULL);
+    }
     if (sqlite_try_again(s, &op->op))
-        renew_once(s, op);
+        renew_once(s, op, NULL);
 }
 
 /* ---- closing -------------------------------------------------------------------------------- */

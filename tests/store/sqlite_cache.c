@@ -2,6 +2,7 @@
 #include <fcntl.h>
 
 #include "sqlite.h"
+#include "store/sqlite_engine.h"
 
 /* The number that the row of a name has in the database; -1: there is none. */
 static int64_t row_number(const char *key)
@@ -143,6 +144,29 @@ static void several_records_are_changed_as_a_whole(void)
     shut(s);
 }
 
+/* Records that rest are written with a renewal, which does not depend on their room. */
+static void a_session_is_renewed_when_there_is_no_room_for_records(void)
+{
+    enum { NAMES = 100, LONGER_THAN_A_REST_MS = 1500 };
+    fresh();
+    struct store *s = open_store();
+    uint64_t id = session_open(s, LONG);
+    CHECK(update(s, "a", add_one, NULL) == 1);
+    CHECK(sqlite3_exec(sqlite_of(s)->db, "PRAGMA max_page_count = 1", NULL, NULL, NULL) ==
+          SQLITE_OK); /* as many as there are */
+    ephemeral = true;
+    for (int i = 0; i < NAMES; i++)
+        CHECK(update(s, name_of(i), add_one, NULL) == 1);
+    ephemeral = false;
+    for (int64_t limit = clock_now().ms + LONGER_THAN_A_REST_MS; before(limit); usleep(10000))
+        CHECK(session_renew(s, id, NULL) == 0);
+    CHECK(row_number(name_of(NAMES - 1)) == -1);
+    CHECK(sqlite3_exec(sqlite_of(s)->db, "PRAGMA max_page_count = 100000", NULL, NULL, NULL) ==
+              SQLITE_OK &&
+          session_renew(s, id, NULL) == 0 && row_number(name_of(NAMES - 1)) == 1);
+    shut(s);
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
 struct seen {
@@ -197,6 +221,27 @@ static void who_reads_sees_lines_and_rows_in_order(void)
     struct seen some = read_all(s, "a", "aa");
     CHECK(some.fine && some.count == 2 && strcmp(some.last, "ac") == 0);
     CHECK(read_all(s, "zz", NULL).count == 2 && read_all(s, "q", NULL).count == 0);
+    shut(s);
+}
+
+/* One that moves to its row and then to another line, while somebody copies lines, is met twice. */
+static void a_record_that_is_met_twice_is_shown_once_as_it_is(void)
+{
+    enum { LINE = 4096 }; /* behind a block with the hashes */
+    fresh();
+    struct store *s = open_store();
+    uint64_t *hash = gate_room(sqlite_of(s)->gate);
+    char *line = (char *)hash + LINE;
+    ephemeral = true;
+    CHECK(update(s, "aa", add_one, NULL) == 1);
+    for (int i = 1; i < 3; i++) {
+        memcpy(line + i * LINE, line, LINE);
+        hash[i] = hash[0];
+    }
+    CHECK(update(s, "aa", add_one, NULL) == 2); /* in the first one */
+    ephemeral = false;
+    struct seen seen = read_all(s, "", NULL);
+    CHECK(seen.fine && seen.count == 1);
     shut(s);
 }
 
@@ -347,10 +392,12 @@ int main(void)
     int failed = TAP_RUN(TAP(what_may_be_lost_with_its_sessions_costs_no_commit),
                          TAP(the_last_one_who_leaves_writes_back),
                          TAP(a_renewal_writes_back_what_has_rested),
+                         TAP(a_session_is_renewed_when_there_is_no_room_for_records),
                          TAP(more_records_than_lines_are_all_kept),
                          TAP(a_record_that_outgrows_its_line_moves_to_its_row_and_back),
                          TAP(several_records_are_changed_as_a_whole),
                          TAP(who_reads_sees_lines_and_rows_in_order),
+                         TAP(a_record_that_is_met_twice_is_shown_once_as_it_is),
                          TAP(who_is_killed_takes_nothing_along),
                          TAP(after_a_reboot_lines_go_to_their_rows),
                          TAP(after_a_reboot_an_older_line_does_not_go_before_its_row),
