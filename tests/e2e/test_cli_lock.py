@@ -379,10 +379,10 @@ def test_what_the_command_leaves_behind_ends_before_the_lock_is_given_back(cli):
 def test_a_failing_probe_ends_the_tenure_by_the_ordinary_course(cli):
     healthy = cli.directory / "healthy"
     healthy.touch()
-    holder = cli.start("lock", "--ttl", "1s", "--probe", "test -e healthy", "a", "--", "sh",
+    holder = cli.start("lock", "--ttl", "2s", "--probe", "test -e healthy", "a", "--", "sh",
                        "-c", "echo ready; exec sleep 100")
     holder.out.wait_for("ready")
-    wait_until(lambda: cli.holders("a")[0]["since_ms"] > 2000, "two ttls of renewals")
+    wait_until(lambda: cli.holders("a")[0]["since_ms"] > 4000, "two ttls of renewals")
     healthy.unlink()
     assert holder.wait() == LOST
     err = holder.err.text()

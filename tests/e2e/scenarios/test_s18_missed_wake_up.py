@@ -65,7 +65,11 @@ def test_lost_notifications_cost_a_look_and_nothing_more(deaf, engine, tmp_path)
 def test_without_any_notification_it_is_slow_which_shows_what_they_are_good_for(
         library, deaf, engine, tmp_path):
     _, fast = rally([library(), library()], engine, tmp_path, 50)
-    slow, _ = rally([deaf(1), deaf(1)], engine, tmp_path, full(3, 20))
+    slow = 0
+    for _ in range(8):  # on a busy machine one may be done before the other has to wait
+        slow = max(slow, rally([deaf(1), deaf(1)], engine, tmp_path, full(3, 20))[0])
+        if slow > NOTICE_S / 2:
+            break
     assert slow < NOTICE_S + SLACK_S
     assert slow > NOTICE_S / 2 > fast
 
