@@ -177,8 +177,7 @@ static void sqlite_close(struct store *store)
     }
     free(s->inherited);
     s->gate = gate_close(s->gate);
-    for (int i = 0; i < STORE_KEYS_MAX; i++)
-        free(s->buffer[i]);
+    free(s->buffer[0]);
     free(s->path);
     free(s->url);
     free(s);
@@ -236,11 +235,10 @@ static int allocate(const char *path, const struct choices *choices, struct sqli
     bool fine = s->inherited && s->path && asprintf(&s->url, "sqlite:%s%s", path, query) >= 0;
     if (!fine)
         s->url = NULL; /* asprintf() leaves it undefined */
-    for (int i = 0; i < STORE_KEYS_MAX; i++) {
-        s->buffer[i] = malloc(STORE_RECORD_MAX);
-        fine = fine && s->buffer[i];
-    }
-    if (!fine) {
+    char *buffers = malloc((size_t)STORE_KEYS_MAX * STORE_RECORD_MAX);
+    for (int i = 0; buffers && i < STORE_KEYS_MAX; i++)
+        s->buffer[i] = buffers + (size_t)i * STORE_RECORD_MAX;
+    if (!fine || !buffers) {
         sqlite_close(&s->store);
         return fail(err, TENURE_NO_MEMORY, "out of memory");
     }

@@ -121,7 +121,7 @@ struct sqlite_store {
     int log_frames;            /* in the write-ahead log after our last commit */
     uint64_t session;          /* our own, 0: none */
     int64_t notices;           /* of it, that a renewal has told */
-    void *buffer[STORE_KEYS_MAX];
+    void *buffer[STORE_KEYS_MAX]; /* in one piece, which is the first one's */
     int64_t row[STORE_KEYS_MAX]; /* of the records that a decision found */
     struct session_row session_row[SESSION_ROWS]; /* that were read at `rows_as_of` */
     size_t session_rows;
@@ -196,6 +196,10 @@ int sqlite_log_register(void);
 
 /* Fills *err for a result code of SQLite; `doing` completes "cannot ...". */
 int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error *err);
+
+/* A statement, compiled when it is first asked for: most commands need few of them, and start with
+ * what they need.  A result code of SQLite. */
+int sqlite_statement(struct sqlite_store *s, enum statement id, sqlite3_stmt **ret);
 
 /* Steps a statement that returns no row (or whose row does not matter) and resets it. */
 int sqlite_run(struct sqlite_store *s, enum statement id);

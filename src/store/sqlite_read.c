@@ -3,24 +3,6 @@
 
 #include <string.h>
 
-/* Binds the range of keys.  Every byte that a name may have is below DEL, so prefix + DEL is
- * above all that starts with the prefix. */
-static int scan_bind(struct sqlite_store *s, const struct store_read *op, char *end, size_t cap)
-{
-    sqlite3_stmt *q = s->st[ST_SCAN];
-    const char *after = op->after ? op->after : "";
-    size_t len = strlen(op->prefix);
-    if (len + 2 > cap)
-        return TENURE_INVALID;
-    memcpy(end, op->prefix, len);
-    memcpy(end + len, "\x7f", 2);
-    const char *start = strcmp(after, op->prefix) > 0 ? after : op->prefix;
-    sqlite3_bind_text(q, 1, start, -1, SQLITE_STATIC);
-    sqlite3_bind_text(q, 2, end, -1, SQLITE_STATIC);
-    sqlite3_bind_text(q, 3, after, -1, SQLITE_STATIC);
-    return 0;
-}
-
 /* A scan on its way. */
 struct scan {
     const struct store_read *op;
@@ -55,9 +37,8 @@ static bool show_copies(struct scan *n, const char *key, bool *ret_same)
     return true;
 }
 
-static int scan(struct sqlite_store *s, struct scan *n)
+static int show_rows(struct scan *n, sqlite3_stmt *q)
 {
-    sqlite3_stmt *q = s->st[ST_SCAN];
     bool same;
     while (sqlite3_step(q) == SQLITE_ROW) {
         struct store_record record = {.key = (const char *)sqlite3_column_text(q, 0)};
@@ -71,6 +52,27 @@ static int scan(struct sqlite_store *s, struct scan *n)
     if (rc == SQLITE_OK)
         show_copies(n, NULL, &same);
     return rc != SQLITE_OK ? rc : n->oracle.rc;
+}
+
+/* Every byte that a name may have is below DEL, so prefix + DEL is above all that starts with the
+ * prefix. */
+static int scan(struct sqlite_store *s, struct scan *n)
+{
+    sqlite3_stmt *q;
+    char end[NAME_BYTES_MAX + 2];
+    const char *prefix = n->op->prefix, *after = n->op->after ? n->op->after : "";
+    size_t len = strlen(prefix);
+    int rc = sqlite_statement(s, ST_SCAN, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    memcpy(end, prefix, len);
+    memcpy(end + len, "\x7f", 2);
+    sqlite3_bind_text(q, 1, strcmp(after, prefix) > 0 ? after : prefix, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 2, end, -1, SQLITE_STATIC);
+    sqlite3_bind_text(q, 3, after, -1, SQLITE_STATIC);
+    rc = show_rows(n, q);
+    sqlite3_reset(q);
+    return rc;
 }
 
 /* Copies of lines first, then a snapshot of the rows. */
@@ -96,7 +98,6 @@ static int look(struct sqlite_store *s, const struct store_read *op, tenure_erro
         .oracle = &n.oracle,
     };
     int rc = scan(s, &n);
-    sqlite3_reset(s->st[ST_SCAN]);
     s->gone_count = 0; /* seen, but only a writer buries */
     if (rc != SQLITE_OK)
         code = sqlite_fail(s, rc, "read", err);
@@ -108,8 +109,7 @@ static int look(struct sqlite_store *s, const struct store_read *op, tenure_erro
 void sqlite_read(struct store *store, struct store_read *op)
 {
     struct sqlite_store *s = sqlite_of(store);
-    char end[NAME_BYTES_MAX + 2];
-    if (scan_bind(s, op, end, sizeof end) < 0)
+    if (strlen(op->prefix) > NAME_BYTES_MAX)
         store_op_fail(&op->op, TENURE_INVALID, "a prefix has at most %d bytes", NAME_BYTES_MAX);
     else if (look(s, op, &op->op.error) < 0)
         sqlite_op_failed(&op->op);

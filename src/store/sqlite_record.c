@@ -31,9 +31,14 @@ void sqlite_record_borrow(sqlite3_stmt *q, int at, struct store_record *ret)
 
 int sqlite_record_find(struct sqlite_store *s, int i, struct store_record *ret)
 {
-    sqlite3_stmt *q = s->st[ST_FIND + i], *seek = s->st[ST_SEEK];
+    sqlite3_stmt *q, *seek;
     s->row[i] = row_of(ret->key);
-    int rc = step_find(q, s->row[i], ret->key);
+    int rc = sqlite_statement(s, ST_FIND + (unsigned)i, &q);
+    if (rc == SQLITE_OK)
+        rc = sqlite_statement(s, ST_SEEK, &seek);
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = step_find(q, s->row[i], ret->key);
     if (rc == SQLITE_DONE) { /* not where it should be: the index knows */
         sqlite3_bind_text(seek, 1, ret->key, -1, SQLITE_STATIC);
         bool found = sqlite3_step(seek) == SQLITE_ROW;
@@ -64,7 +69,10 @@ int sqlite_record_put(struct sqlite_store *s, int i, const struct store_record *
                       size_t len, uint64_t sequence)
 {
     enum statement id = in->bytes ? ST_UPDATE : ST_INSERT;
-    sqlite3_stmt *q = s->st[id];
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, id, &q);
+    if (rc != SQLITE_OK)
+        return rc;
     size_t padded = (len + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
     memset((char *)bytes + len, 0, padded - len);
     sqlite3_bind_int64(q, 1, s->row[i]);
@@ -79,6 +87,10 @@ _Static_assert(STORE_RECORD_MAX % STEP_BYTES == 0, "the buffer has room for the 
 
 int sqlite_record_delete(struct sqlite_store *s, int i)
 {
-    sqlite3_bind_int64(s->st[ST_DELETE], 1, s->row[i]);
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, ST_DELETE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_bind_int64(q, 1, s->row[i]);
     return sqlite_run(s, ST_DELETE);
 }

@@ -281,15 +281,13 @@ static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
     return 0;
 }
 
-static int prepare(struct sqlite_store *s, tenure_error *err)
+int sqlite_statement(struct sqlite_store *s, enum statement id, sqlite3_stmt **ret)
 {
-    for (int i = 0; i < ST_COUNT; i++) {
-        int rc = sqlite3_prepare_v3(s->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &s->st[i],
-                                    NULL);
-        if (rc != SQLITE_OK)
-            return sqlite_fail(s, rc, "prepare", err);
-    }
-    return 0;
+    int rc = SQLITE_OK;
+    if (!s->st[id])
+        rc = sqlite3_prepare_v3(s->db, sql[id], -1, SQLITE_PREPARE_PERSISTENT, &s->st[id], NULL);
+    *ret = s->st[id];
+    return rc;
 }
 
 /* ---- settling ------------------------------------------------------------------------------- */
@@ -363,7 +361,10 @@ static int mirror(struct sqlite_store *s, uint64_t floor, uint64_t ceiling, tenu
 
 static int write_ceiling(struct sqlite_store *s, const struct meta *m)
 {
-    sqlite3_stmt *q = s->st[ST_STORE_CEILING];
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, ST_STORE_CEILING, &q);
+    if (rc != SQLITE_OK)
+        return rc;
     sqlite3_bind_int64(q, 1, (sqlite3_int64)m->floor);
     sqlite3_bind_int64(q, 2, (sqlite3_int64)m->ceiling);
     sqlite3_bind_int64(q, 3, sqlite_now(s).ms);
@@ -556,8 +557,6 @@ int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *rais
         code = use_log(s, err);
     if (code == 0 && fresh)
         code = create_schema(s, err);
-    if (code == 0)
-        code = prepare(s, err);
     if (code == 0)
         code = settle(s, raise, err);
     if (code < 0)

@@ -18,8 +18,11 @@
 
 static int row_read(struct sqlite_store *s, uint64_t session, struct session_row *ret)
 {
-    sqlite3_stmt *q = s->st[ST_SESSION];
+    sqlite3_stmt *q;
     *ret = (struct session_row){.session = session};
+    int rc = sqlite_statement(s, ST_SESSION, &q);
+    if (rc != SQLITE_OK)
+        return rc;
     sqlite3_bind_int64(q, 1, (sqlite3_int64)session);
     if (sqlite3_step(q) == SQLITE_ROW) {
         ret->found = true;
@@ -52,7 +55,11 @@ static int row_recall(struct sqlite_store *s, uint64_t session, struct session_r
 
 static int row_delete(struct sqlite_store *s, uint64_t session)
 {
-    sqlite3_bind_int64(s->st[ST_SESSION_DELETE], 1, (sqlite3_int64)session);
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, ST_SESSION_DELETE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_bind_int64(q, 1, (sqlite3_int64)session);
     return sqlite_run(s, ST_SESSION_DELETE);
 }
 
@@ -90,9 +97,13 @@ enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *re
 
 int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret)
 {
-    sqlite3_stmt *q = s->st[ST_SESSION_LIST];
+    sqlite3_stmt *q;
+    *ret = 0;
+    int rc = sqlite_statement(s, ST_SESSION_LIST, &q);
+    if (rc != SQLITE_OK)
+        return rc;
     sqlite3_bind_int64(q, 1, sqlite_now(s).ms);
-    for (*ret = 0; sqlite3_step(q) == SQLITE_ROW;)
+    while (sqlite3_step(q) == SQLITE_ROW)
         *ret += lifelines_ask(s->lives, (uint64_t)sqlite3_column_int64(q, 0)) != LIFELINE_ENDED;
     return sqlite3_reset(q);
 }
@@ -131,19 +142,23 @@ static int purge(struct sqlite_store *s, struct instant now)
     int rc = sqlite_forget_gone(s);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(s->st[ST_SESSION_PURGE], 1, ms_add(now.ms, -PURGE_AFTER_MS));
+    sqlite3_stmt *q;
+    rc = sqlite_statement(s, ST_SESSION_PURGE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_bind_int64(q, 1, ms_add(now.ms, -PURGE_AFTER_MS));
     return sqlite_run(s, ST_SESSION_PURGE);
 }
 
 static int insert(struct sqlite_store *s, uint64_t id, struct span ttl, struct instant now)
 {
-    sqlite3_stmt *q = s->st[ST_SESSION_INSERT];
+    sqlite3_stmt *q;
     s->gone_count = 0;
-    if (id % PURGE_EVERY == 0) {
-        int rc = purge(s, now);
-        if (rc != SQLITE_OK)
-            return rc;
-    }
+    int rc = id % PURGE_EVERY == 0 ? purge(s, now) : SQLITE_OK;
+    if (rc == SQLITE_OK)
+        rc = sqlite_statement(s, ST_SESSION_INSERT, &q);
+    if (rc != SQLITE_OK)
+        return rc;
     sqlite3_bind_int64(q, 1, (sqlite3_int64)id);
     sqlite3_bind_int64(q, 2, ttl.ms);
     sqlite3_bind_int64(q, 3, instant_add(now, ttl).ms);
@@ -272,8 +287,10 @@ static void renew_once(struct sqlite_store *s, struct store_session_renew *op, b
         renew_refuse(s, &t, op, &row, why);
         return;
     }
+    sqlite3_stmt *q;
+    if (rc == SQLITE_OK)
+        rc = sqlite_statement(s, ST_SESSION_RENEW, &q);
     if (rc == SQLITE_OK) {
-        sqlite3_stmt *q = s->st[ST_SESSION_RENEW];
         sqlite3_bind_int64(q, 1, (sqlite3_int64)op->session);
         sqlite3_bind_int64(q, 2, instant_add(t.now, row.ttl).ms);
         rc = sqlite_run(s, ST_SESSION_RENEW);

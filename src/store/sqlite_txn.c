@@ -50,8 +50,12 @@ int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error 
 
 int sqlite_run(struct sqlite_store *s, enum statement id)
 {
-    sqlite3_step(s->st[id]);
-    return sqlite3_reset(s->st[id]); /* the result of the step, with the more precise code */
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, id, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_step(q);
+    return sqlite3_reset(q); /* the result of the step, with the more precise code */
 }
 
 struct instant sqlite_now(const struct sqlite_store *s)
@@ -63,8 +67,11 @@ struct instant sqlite_now(const struct sqlite_store *s)
 
 static int store_read_row(struct sqlite_store *s, struct sqlite_txn *t)
 {
-    sqlite3_stmt *q = s->st[ST_STORE];
-    int rc = sqlite3_step(q);
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, ST_STORE, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = sqlite3_step(q);
     if (rc == SQLITE_ROW) {
         t->floor = (uint64_t)sqlite3_column_int64(q, 0);
         t->ceiling = (uint64_t)sqlite3_column_int64(q, 1);
@@ -258,7 +265,10 @@ void sqlite_cancel(struct sqlite_store *s)
 
 static int floor_write(struct sqlite_store *s, const struct sqlite_txn *t)
 {
-    sqlite3_stmt *q = s->st[ST_STORE_FLOOR];
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, ST_STORE_FLOOR, &q);
+    if (rc != SQLITE_OK)
+        return rc;
     sqlite3_bind_int64(q, 1, (sqlite3_int64)t->floor);
     sqlite3_bind_int64(q, 2, t->now.ms);
     return sqlite_run(s, ST_STORE_FLOOR);

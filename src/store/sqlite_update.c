@@ -72,8 +72,12 @@ static int write_out(struct sqlite_store *s, struct store_view *view, struct sql
             rc = sqlite_record_delete(s, i);
     }
     if (rc == SQLITE_OK && s->fx.notice != 0) {
-        sqlite3_bind_int64(s->st[ST_SESSION_NOTICE], 1, (sqlite3_int64)s->fx.notice);
-        rc = sqlite_run(s, ST_SESSION_NOTICE);
+        sqlite3_stmt *q;
+        rc = sqlite_statement(s, ST_SESSION_NOTICE, &q);
+        if (rc == SQLITE_OK)
+            sqlite3_bind_int64(q, 1, (sqlite3_int64)s->fx.notice);
+        if (rc == SQLITE_OK)
+            rc = sqlite_run(s, ST_SESSION_NOTICE);
     }
     if (rc == SQLITE_OK)
         rc = sqlite_forget_gone(s);
