@@ -161,7 +161,7 @@ def test_the_guardian_keeps_the_lifeline_until_it_is_done(cli, held_cli, point, 
 
 def test_a_renewal_that_is_sent_late_but_in_time_keeps_the_tenure(cli, held_cli, point, resource):
     gap = point("send-renew").arm()
-    h = held_cli(gap, "lock", "--ttl", "2s", "job", "--", *resource.worker("H"))
+    h = held_cli(gap, "lock", "--ttl", "6s", "job", "--", *resource.worker("H"))
     gap.wait_reached()
     waiter(cli, resource)
     gap.let_go()
