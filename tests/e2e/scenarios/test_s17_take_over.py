@@ -69,10 +69,11 @@ def test_a_host_that_vanished_is_followed_after_its_ttl(cli, resource, engine, t
     began = now()
     token = resource.wait_for("C").token if waits else ask_again_and_again(cli)
     waited = now() - began
-    # The last renewal was ttl/3 ago, or a late one up to ttl/2; a waiter looks once a second.  Who
-    # only looks in may need one TTL more (docs/stores.md).
+    # The last renewal was ttl/3 ago, or a late one up to ttl/2, and later still on a busy machine,
+    # where freezing takes its time, too; a waiter looks once a second.  Who only looks in may need
+    # one TTL more (docs/stores.md).
     longest_s = ttl_s if waits or engine.embedded else 2 * ttl_s
-    assert ttl_s / 2 - 0.2 < waited < longest_s + NOTICE_S + SLACK_S
+    assert ttl_s / 4 < waited < longest_s + NOTICE_S + SLACK_S
     assert token > first.token
 
 
