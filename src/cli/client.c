@@ -49,7 +49,7 @@ int client_open_to_watch(const struct invocation *inv, tenure **ret, bool *ret_n
             return client_fail(&err);
         if (!troubled)
             say_change("%s; going on trying", err.text);
-        *ret_new = code == TENURE_ABSENT;
+        *ret_new = *ret_new || code == TENURE_ABSENT; /* else it is busy, with being made maybe */
         (void)poll(NULL, 0, TIMING_NOTICE_MS); /* for time alone */
     }
 }

@@ -7,6 +7,10 @@ its file is taken away.  A server hangs when it is stopped, and refuses when nob
 P3, P4: above one lease the work ends in time.  Below, nothing changes as long as a renewal gets
 through before `stop`, 0.74 TTL after the last one (docs/timing.md): always for 0.4 TTL.
 """
+import json
+import os
+import pathlib
+
 import pytest
 
 from conftest import wait_until
@@ -104,3 +108,19 @@ def test_above_it_the_work_ends_in_time_and_one_leads_afterwards(cli, resource, 
         assert cli.status("job")["job"]["grants"] <= grants + (1 if engine.embedded else len(three))
     assert resource.overlaps() == []
     assert all(m.running for m in three)
+
+
+@pytest.mark.embedded
+def test_a_store_that_is_busy_while_it_is_made_is_watched_from_its_beginning(cli, engine):
+    watch = cli.start("watch")
+    watch.err.wait_for("no such store; going on trying")
+
+    def tries():
+        fds = pathlib.Path(f"/proc/{watch.pid}/fd").iterdir()
+        return str(engine.gate.resolve()) in [os.path.realpath(fd) for fd in fds]
+
+    with engine.hanging():
+        wait_until(tries, "a try")
+        wait_until(lambda: not tries(), "its end")
+    assert cli.run("lock", "job", "--", "true").code == 0
+    assert "initial" not in json.loads(watch.out.wait_for('"ended"'))
