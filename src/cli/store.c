@@ -45,8 +45,8 @@ static int check(tenure *t)
         code = tenure_look(t, "", count, &c, &err);
     if (code < 0)
         return client_fail(&err);
-    printf("ok    %s: %zu names, %zu held, %zu waiting\n", client_where(t), c.names, c.holders,
-           c.waiting);
+    printf("ok    %s: %zu name%s, %zu held, %zu waiting\n", client_where(t), c.names,
+           c.names == 1 ? "" : "s", c.holders, c.waiting);
     return c.unsafe ? EXIT_UNSAFE : EXIT_FINE;
 }
 

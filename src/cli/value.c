@@ -132,7 +132,7 @@ static bool parse_text(const struct option *o, const char *text, char rule[VALUE
     if (!text_is_clean(text_of(text)))
         snprintf(rule, VALUE_RULE_BYTES, "%s is valid UTF-8 without control characters", o->noun);
     else if (len < (size_t)o->least)
-        snprintf(rule, VALUE_RULE_BYTES, "%s is not empty", o->noun);
+        snprintf(rule, VALUE_RULE_BYTES, "%s must not be empty", o->noun);
     else if (len > (size_t)o->most)
         snprintf(rule, VALUE_RULE_BYTES, "%s has at most %" PRId64 " bytes, this has %zu", o->noun,
                  o->most, len);
@@ -174,7 +174,7 @@ bool value_parse(const struct option *o, const char *text, struct value *ret,
     case VALUE_TEXT:
         return parse_text(o, text, rule);
     case VALUE_WORD:
-        return text[0] != '\0' || refuse(rule, "it is not empty");
+        return text[0] != '\0' || refuse(rule, "it must not be empty");
     case VALUE_NAME:
         return parse_name(text, rule);
     case VALUE_PREFIX:
@@ -220,5 +220,5 @@ bool value_parse_operand(const struct operand *o, const char *text, char rule[VA
         snprintf(rule, VALUE_RULE_BYTES, "one of: %s", o->choices);
         return false;
     }
-    return text[0] != '\0' || refuse(rule, "it is not empty");
+    return text[0] != '\0' || refuse(rule, "it must not be empty");
 }

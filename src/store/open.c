@@ -43,7 +43,9 @@ static int find(const char *text, struct url *ret_url, const struct engine **ret
     if (flaw == URL_BAD_BYTE) /* not to be printed */
         return fail(err, TENURE_INVALID, "this is no store's URL: %s; " KNOWN,
                     url_flaw_text(flaw));
-    if (flaw == URL_NO_COLON && strchr(text, '/'))
+    size_t len = strlen(text);
+    bool path = strchr(text, '/') || (len > 3 && strcmp(text + len - 3, ".db") == 0);
+    if (flaw == URL_NO_COLON && path)
         return fail(err, TENURE_INVALID, "\"%s\" is no store's URL: did you mean sqlite:%s?",
                     shown, shown);
     if (flaw != URL_FINE)

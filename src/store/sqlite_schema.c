@@ -274,10 +274,10 @@ static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
         return upgrade(s, err);
     if (version != SCHEMA_VERSION)
         return fail(err, TENURE_FOREIGN, "%s has schema version %lld, which %s tenure made; this "
-                                         "tenure knows version %d and the one before: use the "
-                                         "other one, or name another store",
-                    s->path, (long long)version,
-                    version > SCHEMA_VERSION ? "a newer" : "an older", SCHEMA_VERSION);
+                                         "one knows versions %d and %d: use that tenure, or name "
+                                         "another store", s->path, (long long)version,
+                    version > SCHEMA_VERSION ? "a newer" : "an older", SCHEMA_VERSION - 1,
+                    SCHEMA_VERSION);
     return 0;
 }
 
@@ -501,8 +501,9 @@ static int check_nobody(struct sqlite_store *s, int64_t base, tenure_error *err)
         return sqlite_fail(s, rc, "read", err);
     if (alive == 0)
         return 0;
-    return fail(err, TENURE_BUSY, "%s-gate was removed or replaced while %zu session%s of it ran: "
-                                  "wait until they have ended or expired, or stop their programs",
+    return fail(err, TENURE_BUSY, "%s-gate was removed or replaced while %zu session%s of it ran, "
+                                  "or this is a copy of a store in use: wait until they have ended "
+                                  "or expired, or stop their programs",
                 s->path, alive, alive == 1 ? "" : "s");
 }
 

@@ -233,7 +233,7 @@ def test_store_commands_create_and_check(cli):
     assert (cli.directory / "tenure.db").exists()
     cli.hold("a")
     done = cli.run("store", "check")
-    assert done.code == 0 and "1 names, 1 held, 0 waiting" in done.out
+    assert done.code == 0 and "1 name, 1 held, 0 waiting" in done.out
     assert cli.run("store", "upgrade").code == 0
 
 
