@@ -236,6 +236,10 @@ void sqlite_cancel(struct sqlite_store *s);
 /* Whether that many tokens are left as one decision may draw. */
 bool sqlite_has_tokens(const struct sqlite_txn *t);
 
+/* Copies the log back into the database.  Says whether there was one, and all of it was copied, so
+ * that it is written over from its beginning.  Inside the gate, outside of a transaction. */
+bool sqlite_copy_back(struct sqlite_store *s);
+
 /* Before the connection is closed: the last one who has the store open writes back what is in the
  * cache, and empties a log that has become long. */
 void sqlite_tidy(struct sqlite_store *s);

@@ -326,7 +326,9 @@ static int load_meta(struct sqlite_store *s, struct meta *m, tenure_error *err)
     return fine ? 0 : fail(err, TENURE_CORRUPT, "%s: its row of facts is damaged", s->path);
 }
 
-/* Runs fn in a transaction that is durable when it returns.  Inside the gate. */
+/* Runs fn in a transaction that is durable when it returns, and also in the database file itself:
+ * who moves or copies that alone, without its log, must not begin with the first token again.
+ * Inside the gate. */
 static int durably(struct sqlite_store *s, int (*fn)(struct sqlite_store *s, const struct meta *m),
                    const struct meta *m, tenure_error *err)
 {
@@ -344,6 +346,8 @@ static int durably(struct sqlite_store *s, int (*fn)(struct sqlite_store *s, con
     int rc = sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
     if (code == 0 && rc != SQLITE_OK)
         code = sqlite_fail(s, rc, "reserve tokens", err);
+    if (code == 0)
+        sqlite_copy_back(s); /* unless a stranger reads; the log has it, too */
     return code;
 }
 

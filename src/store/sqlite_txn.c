@@ -274,9 +274,7 @@ static int floor_write(struct sqlite_store *s, const struct sqlite_txn *t)
     return sqlite_run(s, ST_STORE_FLOOR);
 }
 
-/* Copies the log back into the database.  Says whether there was one, and all of it was copied, so
- * that it is written over from its beginning.  Inside the gate. */
-static bool copy_back(struct sqlite_store *s)
+bool sqlite_copy_back(struct sqlite_store *s)
 {
     int length = 0, copied = 0;
     int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
@@ -293,7 +291,7 @@ static void checkpoint(struct sqlite_store *s)
         p->checkpoint_frames = 0; /* the log was begun anew */
     if (frames - p->checkpoint_frames < CHECKPOINT_FRAMES)
         return;
-    bool all = copy_back(s);
+    bool all = sqlite_copy_back(s);
     p->checkpoint_frames = all ? frames : frames - CHECKPOINT_FRAMES + CHECKPOINT_AGAIN_FRAMES;
 }
 
@@ -327,7 +325,7 @@ static bool make_room(struct sqlite_store *s)
     tenure_error ignored;
     if (gate_enter(s->gate, s->patience, &ignored) < 0)
         return false;
-    bool all = copy_back(s);
+    bool all = sqlite_copy_back(s);
     gate_leave(s->gate);
     return all;
 }

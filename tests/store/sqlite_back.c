@@ -46,6 +46,20 @@ static void a_restored_copy_is_refused_until_its_tokens_are_raised(void)
     CHECK(grant_once() > last);
 }
 
+/* A file that was moved or copied without its log, by somebody who took it for all of the store. */
+static void the_database_file_alone_gives_out_no_token_a_second_time(void)
+{
+    char first[sizeof path];
+    fresh();
+    memcpy(first, path, sizeof first);
+    struct store *s = open_store();
+    uint64_t last = 0;
+    CHECK(update(s, "a", grant, &last) == 1);
+    fresh();
+    CHECK(copy(first, path) && grant_once() > last);
+    shut(s);
+}
+
 static void raising_goes_above_what_it_is_told(void)
 {
     fresh();
@@ -399,6 +413,7 @@ int main(void)
 {
     int failed = TAP_RUN(
         TAP(a_restored_copy_is_refused_until_its_tokens_are_raised),
+        TAP(the_database_file_alone_gives_out_no_token_a_second_time),
         TAP(raising_goes_above_what_it_is_told),
         TAP(tokens_are_not_raised_while_somebody_may_hold_one),
         TAP(a_database_that_is_gone_is_missed_by_its_gate),
