@@ -403,6 +403,19 @@ void gate_leave(struct gate *g)
         wake_one(p); /* else we are about to come back, and it would wake up for nothing */
 }
 
+/* Without its lock our place may be taken from us like that of somebody dead, which is fine. */
+void gate_depart(struct gate *g)
+{
+    struct gate_page *p = g->page;
+    uint32_t user = user_of(g);
+    assert(g->inside);
+    g->inside = false;
+    atomic_store_explicit(&p->owner_pid, 0, memory_order_relaxed);
+    unlock(g->fd, 1 + (off_t)g->slot);
+    atomic_compare_exchange_strong(&p->inside, &user, 0);
+    wake_one(p);
+}
+
 bool gate_is_alone(const struct gate *g)
 {
     struct flock l = {

@@ -97,6 +97,10 @@ int gate_enter(struct gate *g, struct span patience, tenure_error *err);
 /* Leaves and wakes one who sleeps. */
 void gate_leave(struct gate *g);
 
+/* Leaves for good: the next one who enters finds us gone (gate_is_alone()), so that of any number
+ * who leave at once one knows that it is the last.  Only gate_close() may follow. */
+void gate_depart(struct gate *g);
+
 /* Whether nobody else has this gate open.  When the kernel does not say: false. */
 bool gate_is_alone(const struct gate *g);
 

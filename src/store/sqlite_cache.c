@@ -321,11 +321,6 @@ int sqlite_cache_write_rested(struct sqlite_store *s, struct sqlite_txn *t)
     return write_rows(s, &t->lines);
 }
 
-bool sqlite_cache_is_used(const struct sqlite_store *s)
-{
-    return used_of(cache_of(s)).count > 0;
-}
-
 int sqlite_cache_retire_all(struct sqlite_store *s, tenure_error *err)
 {
     struct sqlite_lines used = used_of(cache_of(s));

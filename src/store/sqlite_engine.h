@@ -310,7 +310,6 @@ int sqlite_cache_retire(struct sqlite_store *s, const char *const *key, int coun
                         tenure_error *err);
 int sqlite_cache_make_room(struct sqlite_store *s, tenure_error *err);
 int sqlite_cache_retire_all(struct sqlite_store *s, tenure_error *err);
-bool sqlite_cache_is_used(const struct sqlite_store *s);
 
 /* Within a transaction: writes the rows of lines that have rested, and notes them in it.  After the
  * commit: they are clean. */

@@ -15,6 +15,9 @@
 /* When a checkpoint could not copy all of it, because somebody still reads an older state. */
 #define CHECKPOINT_AGAIN_FRAMES 1000
 
+/* Who leaves waits for so long for others who do, but not for one who is stopped. */
+#define TIDY_PATIENCE_MS 100
+
 /* What the last one who leaves cuts off; a log below it is read within a millisecond. */
 #define LONG_FRAMES 250
 
@@ -309,14 +312,13 @@ static void shorten(struct sqlite_store *s)
 void sqlite_tidy(struct sqlite_store *s)
 {
     tenure_error ignored; /* what is not written back stays in its line */
-    bool used = sqlite_cache_is_used(s);
-    if ((!used && s->log_frames < LONG_FRAMES) || gate_enter(s->gate, SPAN(0), &ignored) < 0)
+    if (gate_enter(s->gate, SPAN(TIDY_PATIENCE_MS), &ignored) < 0)
         return;
     if (gate_is_alone(s->gate) && check_place(s, &ignored) == 0) {
         sqlite_cache_retire_all(s, &ignored);
         shorten(s);
     }
-    gate_leave(s->gate);
+    gate_depart(s->gate);
 }
 
 /* A full disk takes nobody's tenure as long as the log has room of its own. */

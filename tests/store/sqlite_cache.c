@@ -65,6 +65,49 @@ static void the_last_one_who_leaves_writes_back(void)
     ephemeral = false;
 }
 
+/* Takes a record into memory, and leaves when all others do. */
+static _Noreturn void come_and_go(int i, int here, int go)
+{
+    char c = 0;
+    struct store *s = open_store();
+    if (update(s, name_of(i), add_one, NULL) < 1 || write(here, &c, 1) != 1 ||
+        read(go, &c, 1) != 0)
+        _exit(1);
+    shut(s);
+    _exit(0);
+}
+
+static void of_those_who_leave_at_once_one_writes_back(void)
+{
+    enum { ROUNDS = 40, CROWD = 3 };
+    fresh();
+    shut(open_store());
+    for (int round = 1; round <= ROUNDS; round++) {
+        int here[2], go[2], status;
+        char c;
+        fflush(stdout);
+        CHECK(pipe(here) == 0 && pipe(go) == 0);
+        ephemeral = true;
+        for (int i = 0; i < CROWD; i++) {
+            if (fork() == 0) {
+                close(go[1]);
+                come_and_go(i, here[1], go[0]);
+            }
+        }
+        ephemeral = false;
+        for (int i = 0; i < CROWD; i++)
+            CHECK(read(here[0], &c, 1) == 1);
+        close(go[1]);
+        for (int i = 0; i < CROWD; i++)
+            CHECK(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        for (int i = 0; i < CROWD; i++)
+            CHECK(row_number(name_of(i)) == round);
+        close(here[0]);
+        close(here[1]);
+        close(go[0]);
+    }
+}
+
 static void a_renewal_writes_back_what_has_rested(void)
 {
     fresh();
@@ -391,6 +434,7 @@ int main(void)
 {
     int failed = TAP_RUN(TAP(what_may_be_lost_with_its_sessions_costs_no_commit),
                          TAP(the_last_one_who_leaves_writes_back),
+                         TAP(of_those_who_leave_at_once_one_writes_back),
                          TAP(a_renewal_writes_back_what_has_rested),
                          TAP(a_session_is_renewed_when_there_is_no_room_for_records),
                          TAP(more_records_than_lines_are_all_kept),
