@@ -219,6 +219,9 @@ struct pg_store {
 
 /* ---- postgres_link.c ------------------------------------------------------------------------ */
 
+/* For what a server has to note: a library does not write to the standard error of its host. */
+void pg_no_notice(void *arg, const PGresult *r);
+
 /* Starts a connection if there is none and it is time. */
 void link_start(struct pg_store *s, struct link *l);
 

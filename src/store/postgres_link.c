@@ -11,9 +11,9 @@
 #define PAUSE_FIRST_MS 20
 #define PAUSE_MAX_MS 2000
 
-static void no_notice(void *arg, const PGresult *r)
+void pg_no_notice(void *arg, const PGresult *r)
 {
-    (void)arg; /* a library does not write to the standard error of its host */
+    (void)arg;
     (void)r;
 }
 
@@ -126,7 +126,7 @@ void link_start(struct pg_store *s, struct link *l)
         link_drop(s, l, err.code, err.text);
         return;
     }
-    pq.PQsetNoticeReceiver(l->conn, no_notice, NULL);
+    pq.PQsetNoticeReceiver(l->conn, pg_no_notice, NULL);
     watch_socket(s, l, EPOLLOUT);
 }
 

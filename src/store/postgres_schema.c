@@ -127,8 +127,10 @@ static int connect_wait(const struct pg_store *s, PGconn **ret, tenure_error *er
                                        "target_session_attrs", "dbname", NULL};
     const char *const values[] = {"tenure", CONNECT_S, "read-write", s->conninfo, NULL};
     *ret = pq.PQconnectdbParams(keys, values, 1);
-    if (pq.PQstatus(*ret) == CONNECTION_OK)
+    if (pq.PQstatus(*ret) == CONNECTION_OK) {
+        pq.PQsetNoticeReceiver(*ret, pg_no_notice, NULL);
         return 0;
+    }
     postgres_connect_error(*ret, err);
     pq.PQfinish(*ret);
     return err->code;

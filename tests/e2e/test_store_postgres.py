@@ -46,7 +46,7 @@ def store(server, schema):
     url = server.url("tenure", f"&schema={schema}")
     done = subprocess.run([str(BINARY), "store", "init", "--store", url], capture_output=True,
                           text=True)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 and done.stderr == "", done.stderr
     assert done.stdout.strip() == url
     return url
 
