@@ -70,6 +70,28 @@ static char *url_of_group(const struct invocation *inv)
     return NULL;
 }
 
+static int show_and_close(tenure *t)
+{
+    printf("%s\n", client_where(t));
+    tenure_close(t);
+    return output_finish(EXIT_FINE);
+}
+
+/* A store that is not there, by its mistyped name maybe, is not made to be upgraded; only what has
+ * to be brought forward by its owner's command, as in PostgreSQL, is not opened by this alone. */
+static int upgrade(const struct invocation *inv)
+{
+    tenure_options opt = TENURE_OPTIONS_INIT;
+    tenure *t;
+    tenure_error err;
+    const char *where = option_text(inv, OPT_STORE, NULL);
+    opt.flags = TENURE_EXISTING;
+    int code = tenure_open(where, &opt, &t, &err); /* which migrates a local store */
+    if (code == TENURE_FOREIGN && (code = tenure_init(where, &err)) == 0)
+        code = tenure_open(where, &opt, &t, &err);
+    return code < 0 ? client_fail(&err) : show_and_close(t);
+}
+
 static int init(const struct invocation *inv)
 {
     const tenure_options opt = TENURE_OPTIONS_INIT;
@@ -83,19 +105,17 @@ static int init(const struct invocation *inv)
     if (code == 0)
         code = tenure_open(where, &opt, &t, &err); /* which creates or migrates a local store */
     free(url);
-    if (code < 0)
-        return client_fail(&err);
-    printf("%s\n", client_where(t));
-    tenure_close(t);
-    return output_finish(EXIT_FINE);
+    return code < 0 ? client_fail(&err) : show_and_close(t);
 }
 
 int command_store(struct invocation *inv)
 {
     tenure *t;
     tenure_error err;
-    if (strcmp(inv->command->verb, "check") != 0)
+    if (strcmp(inv->command->verb, "init") == 0)
         return init(inv);
+    if (strcmp(inv->command->verb, "upgrade") == 0)
+        return upgrade(inv);
     if (option_given(inv, OPT_RAISE_TO)) {
         uint64_t above = inv->value[OPT_RAISE_TO].token;
         if (tenure_raise(option_text(inv, OPT_STORE, NULL), above, &err) < 0)

@@ -320,7 +320,9 @@ const struct command command_row_store_upgrade = {
     .verb = "upgrade",
     .summary = "Bring a store to the schema of this version",
     .about = "Migrates the store forward when an older version of tenure made it. One that a "
-             "newer version made, or one too old to be brought forward, is refused (83).",
+             "newer version made, or one too old to be brought forward, is refused (83). A SQLite "
+             "store is also brought forward by its first use, when nobody uses it with the older "
+             "version; one in PostgreSQL only here, by its owner.",
     .examples = "tenure store upgrade\n",
     .options = store_options,
     .exits = store_exits,

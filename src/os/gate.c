@@ -403,21 +403,23 @@ void gate_leave(struct gate *g)
         wake_one(p); /* else we are about to come back, and it would wake up for nothing */
 }
 
-/* The slot stays ours, or somebody who gets it could be thrown out by our leaving; but its lock is
- * one for reading from now on, which gate_is_alone() does not see. */
+/* Without its lock our place may be taken from us like that of somebody dead, which is fine. */
 void gate_depart(struct gate *g)
 {
-    struct flock l = {
-        .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 1 + (off_t)g->slot, .l_len = 1};
-    int n = fcntl(g->fd, F_OFD_SETLK, &l);
-    (void)n; /* without it we count until we have closed */
-    gate_leave(g);
+    struct gate_page *p = g->page;
+    uint32_t user = user_of(g);
+    assert(g->inside);
+    g->inside = false;
+    atomic_store_explicit(&p->owner_pid, 0, memory_order_relaxed);
+    unlock(g->fd, 1 + (off_t)g->slot);
+    atomic_compare_exchange_strong(&p->inside, &user, 0);
+    wake_one(p);
 }
 
 bool gate_is_alone(const struct gate *g)
 {
     struct flock l = {
-        .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = GATE_SLOTS};
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = GATE_SLOTS};
     return fcntl(g->fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK;
 }
 

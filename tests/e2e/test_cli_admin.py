@@ -191,7 +191,8 @@ def test_a_long_dead_holder_is_evicted_at_once(cli):
 def test_who_looks_at_a_store_that_is_not_there_does_not_make_it(cli):
     mistyped = ["--store", f"sqlite:{cli.directory}/mistyped.db"]
     for command in (["status"], ["history", "a"], ["doctor"], ["store", "check"],
-                    ["config", "get", "a"], ["evict", "a", "--token", "1", "--reason", "x"]):
+                    ["store", "upgrade"], ["config", "get", "a"],
+                    ["evict", "a", "--token", "1", "--reason", "x"]):
         done = cli.run(*command, *mistyped)
         assert done.code == UNREACHABLE and "no such store" in done.err, (command, done.err)
     watches = [cli.start(*command, *mistyped) for command in (["watch"], ["config", "watch"])]
