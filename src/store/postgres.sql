@@ -87,17 +87,19 @@ BEGIN
     END IF;
 END $$;
 
--- What a new connection asks first: schema version, clock, floor, last token, changes, and which
--- process of the server answers: another one than said so at the beginning means a pooler.
+-- What a new connection asks first: schema version, clock, floor, last token, changes, which
+-- process of the server answers (another one than said so at the beginning means a pooler), and the
+-- last deletion, as with renewals.
 CREATE OR REPLACE FUNCTION @schema@.hello(
     high bigint, OUT version integer, OUT now bigint, OUT floor bigint, OUT last bigint,
-    OUT changes bigint, OUT backend integer)
+    OUT changes bigint, OUT backend integer, OUT deletion bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     PERFORM @schema@.refuse_past(high);
     PERFORM @schema@.settle_in();
-    SELECT m.version, m.floor INTO hello.version, hello.floor FROM @schema@.meta m;
+    SELECT m.version, m.floor, m.deletion INTO hello.version, hello.floor, hello.deletion
+        FROM @schema@.meta m;
     SELECT s.last_value INTO hello.last FROM @schema@.token s;
     SELECT s.last_value INTO hello.changes FROM @schema@.change s;
     now := @schema@.clock();

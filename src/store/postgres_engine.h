@@ -342,6 +342,10 @@ void works_expire(struct pg_store *s);
 /* ---- postgres_session.c --------------------------------------------------------------------- */
 
 void pg_session_open(struct store *store, struct store_session_open *op);
+
+/* A number for as long as one server says that no record was deleted: `deletion` is the last one
+ * that it knows of.  Behind a pooler it may be another server each time. */
+void pg_keep_vigil(struct pg_store *s, uint64_t deletion);
 uint64_t pg_vigil(struct store *store);
 void pg_session_renew(struct store *store, struct store_session_renew *op);
 void pg_session_close(struct store *store, struct store_session_close *op);

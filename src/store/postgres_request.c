@@ -189,6 +189,7 @@ static void greeted(struct pg_store *s, const PGresult *r)
     }
     s->pooled = answer_i32(r, 0, 5) != pq.PQbackendPID(s->line.conn);
     s->vigil = 0; /* another server may be the one that answers now, and lack what we saw */
+    pg_keep_vigil(s, answer_u64(r, 0, 6));
     s->greeted = true;
     s->line.failures = 0;
     s->line.trouble.code = 0;

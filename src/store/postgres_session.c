@@ -90,9 +90,7 @@ static void opened(struct pg_store *s, struct work *w, const PGresult *r)
     work_finish(s, w, 0);
 }
 
-/* A number for as long as one server says that no record was deleted.  Behind a pooler it may be
- * another server each time. */
-static void keep_vigil(struct pg_store *s, uint64_t deletion)
+void pg_keep_vigil(struct pg_store *s, uint64_t deletion)
 {
     if (s->pooled || s->nameless)
         s->vigil = 0;
@@ -130,7 +128,7 @@ static void renewed(struct pg_store *s, struct work *w, const PGresult *r)
         return;
     }
     if (state == 0)
-        keep_vigil(s, answer_u64(r, 0, 5));
+        pg_keep_vigil(s, answer_u64(r, 0, 5));
     if (w->session == s->session && w->op)
         s->heard_beat = own.beat; /* an answer that nobody waited for has told nobody */
     if (w->op)

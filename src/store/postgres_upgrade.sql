@@ -13,7 +13,7 @@ DECLARE old record; role text; grants text[] := '{}'; text text;
 BEGIN
     FOR old IN SELECT p.oid, p.proname, p.proacl, p.proowner FROM pg_proc p
             WHERE p.pronamespace = '@schema@'::regnamespace
-                AND (p.proname = 'session_renew'
+                AND (p.proname IN ('hello', 'session_renew')
                      OR (p.proname = 'session_close' AND p.pronargs = 1)) LOOP
         FOR role IN SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
                 FROM aclexplode(old.proacl) a
@@ -25,6 +25,10 @@ BEGIN
     END LOOP;
     CREATE OR REPLACE FUNCTION @schema@.session_close(id bigint, claims_left boolean)
         RETURNS boolean LANGUAGE sql AS 'SELECT false';
+    CREATE FUNCTION @schema@.hello(
+        high bigint, OUT version integer, OUT now bigint, OUT floor bigint, OUT last bigint,
+        OUT changes bigint, OUT backend integer, OUT deletion bigint)
+        LANGUAGE sql AS 'SELECT 0, $1, $1, $1, $1, 0, $1';
     CREATE FUNCTION @schema@.session_renew(
         id bigint, heard bigint, high bigint, OUT state integer, OUT now bigint,
         OUT expires bigint, OUT beat bigint, OUT noticed boolean, OUT deletion bigint)

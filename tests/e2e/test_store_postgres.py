@@ -113,7 +113,13 @@ BACK_TO = {
     2: """
         DROP TRIGGER deleted ON {0}.record; DROP TRIGGER truncated ON {0}.record;
         DROP FUNCTION {0}.note_deletion; ALTER TABLE {0}.meta DROP COLUMN deletion;
-        DROP FUNCTION {0}.session_renew;
+        DROP FUNCTION {0}.session_renew; DROP FUNCTION {0}.hello;
+        CREATE FUNCTION {0}.hello(high bigint, OUT version integer, OUT now bigint,
+            OUT floor bigint, OUT last bigint, OUT changes bigint, OUT backend integer)
+            LANGUAGE sql SECURITY DEFINER
+            AS 'SELECT m.version, 1::bigint, 1::bigint, 1::bigint, 1::bigint, 1 FROM {0}.meta m';
+        REVOKE ALL ON FUNCTION {0}.hello FROM PUBLIC;
+        GRANT EXECUTE ON FUNCTION {0}.hello TO app;
         CREATE FUNCTION {0}.session_renew(id bigint, heard bigint, high bigint, OUT state integer,
             OUT now bigint, OUT expires bigint, OUT beat bigint, OUT noticed boolean)
             LANGUAGE sql SECURITY DEFINER AS 'SELECT 2, 1::bigint, 1::bigint, 1::bigint, false';
