@@ -83,6 +83,12 @@ static struct half *current(struct line *l)
     return &l->half[atomic_load(&l->turn) & 1];
 }
 
+/* What is there of the bytes, whatever has happened to the file. */
+static size_t length_of(const struct half *h)
+{
+    return h->len <= RECORD_BYTES ? h->len : RECORD_BYTES;
+}
+
 static uint64_t hash_of(const char *key)
 {
     uint64_t h = store_key_hash(key);
@@ -125,7 +131,7 @@ void sqlite_cache_borrow(const struct sqlite_store *s, int at, struct store_reco
 {
     const struct half *h = current(line_at(cache_of(s), at));
     ret->bytes = h->bytes;
-    ret->len = h->len <= RECORD_BYTES ? h->len : RECORD_BYTES;
+    ret->len = length_of(h);
 }
 
 static int free_line(struct cache *c)
@@ -185,7 +191,7 @@ static void add(struct sqlite_lines *lines, int at)
 static int write_row(struct sqlite_store *s, const struct line *l, const struct half *h)
 {
     struct store_record record = {.key = l->key};
-    size_t len = h->len <= RECORD_BYTES ? h->len : RECORD_BYTES;
+    size_t len = length_of(h);
     if (!has_key(l) || len == 0)
         return SQLITE_OK; /* damaged: nobody has found it under any name */
     int rc = sqlite_record_find(s, 0, &record);
@@ -410,7 +416,7 @@ static int copy_line(struct cache *c, int i, const char *prefix, struct sqlite_c
         memcpy(ret->key, l->key, sizeof ret->key);
         ret->key[sizeof ret->key - 1] = '\0';
         ret->sequence = h->sequence;
-        ret->len = h->len <= RECORD_BYTES ? h->len : RECORD_BYTES;
+        ret->len = length_of(h);
         memcpy(ret->bytes, h->bytes, ret->len);
         fence();
         if (atomic_load_explicit(&c->hash[i], memory_order_relaxed) == hash &&

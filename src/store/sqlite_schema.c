@@ -467,8 +467,9 @@ static int jump(struct sqlite_store *s, struct meta *m, uint64_t above, tenure_e
         return fail(err, TENURE_NO_SPACE, "%s: the tokens are used up", s->path);
     m->ends_all = rebooted || above > 0;
     m->has_lines = memcmp(p->store_id, m->id, sizeof m->id) == 0;
-    if (m->has_lines && sqlite_cache_last(s).ms > m->last)
-        m->last = sqlite_cache_last(s).ms;
+    int64_t last = m->has_lines ? sqlite_cache_last(s).ms : m->last;
+    if (last > m->last)
+        m->last = last;
     if (rebooted)
         m->base = ms_add(m->last, -clock_now().ms);
     s->base = m->base;
