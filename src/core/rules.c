@@ -11,32 +11,6 @@ bool claim_is_idle(const struct claim *c)
     return c->ticket_count == 0;
 }
 
-static void ring(struct effects *fx, uint64_t session)
-{
-    if (session == 0 || fx->ring_count == CLAIM_TICKETS_MAX)
-        return;
-    for (uint32_t i = 0; i < fx->ring_count; i++) {
-        if (fx->ring[i] == session)
-            return;
-    }
-    fx->ring[fx->ring_count++] = session;
-}
-
-static void unring(struct effects *fx, uint64_t session)
-{
-    for (uint32_t i = 0; i < fx->ring_count; i++) {
-        if (fx->ring[i] == session)
-            fx->ring[i] = fx->ring[--fx->ring_count];
-    }
-}
-
-static void effects_clear(struct effects *fx)
-{
-    fx->changed = false;
-    fx->ring_count = 0;
-    fx->next = fx->notice = 0;
-}
-
 static void touch(struct claim *c, const struct facts *f, struct effects *fx)
 {
     c->touched = f->now;
@@ -182,7 +156,7 @@ static void grant(struct claim *c, struct facts *f, uint32_t at, struct effects 
     c->grants++;
     f->grants++;
     touch(c, f, fx);
-    ring(fx, t->id.session);
+    effects_ring(fx, t->id.session);
 }
 
 /* A waiter watches who is directly in front of it; the first one watches the holders.  When the
@@ -191,7 +165,7 @@ static void ring_first_waiter(const struct claim *c, struct effects *fx)
 {
     uint32_t holders = claim_holders(c);
     if (holders < c->ticket_count)
-        ring(fx, c->ticket[holders].id.session);
+        effects_ring(fx, c->ticket[holders].id.session);
 }
 
 /* Serves the queue as far as it goes; the dead at its head are taken out (P2). */
@@ -335,12 +309,42 @@ static struct ticket new_ticket(const struct ask *ask, const struct facts *f)
     return t;
 }
 
+/* Takes a ticket out, settles, and serves who is next. */
+static enum verdict leave(struct claim *c, struct facts *f, struct ticket_id id,
+                          struct effects *fx)
+{
+    struct ticket *mine = claim_find(c, id);
+    struct instant ended;
+    /* One that is dead already was lost before it could be given back (P4). */
+    if (mine && ticket_holds(mine) && mine->end_cause == CAUSE_NONE &&
+        death_of(mine, f, &ended) != CAUSE_NONE)
+        mine = NULL;
+    if (!mine) {
+        settle(c, f, claim_holders(c), fx);
+        return VERDICT_GONE;
+    }
+    uint32_t at = (uint32_t)(mine - c->ticket);
+    bool waited = !ticket_holds(mine);
+    enum cause cause = mine->end_cause != CAUSE_NONE ? mine->end_cause : CAUSE_RELEASED;
+    end_tenure(c, f, at, cause, f->now, fx);
+    if (waited && at < c->ticket_count)
+        effects_ring(fx, c->ticket[at].id.session);
+    uint32_t left = c->ticket_count;
+    settle(c, f, claim_holders(c), fx);
+    if (left != c->ticket_count || (!waited && claim_holders(c) != 1))
+        ring_first_waiter(c, fx);
+    return VERDICT_DONE;
+}
+
 enum verdict rules_ask(struct claim *c, struct facts *f, const struct ask *ask,
                        struct effects *fx, struct standing *ret)
 {
     assert(claim_check(c));
     effects_clear(fx);
-    settle(c, f, claim_holders(c), fx);
+    if (ask->instead.session != 0)
+        (void)leave(c, f, ask->instead, fx);
+    else
+        settle(c, f, claim_holders(c), fx);
     struct ticket *mine = claim_find(c, ask->id);
     if (mine)
         return report(c, mine, f, ret);
@@ -353,6 +357,7 @@ enum verdict rules_ask(struct claim *c, struct facts *f, const struct ask *ask,
     if (c->ticket_count == CLAIM_TICKETS_MAX)
         return VERDICT_CROWDED;
 
+    bool owed = effects_rings(fx, ask->id.session); /* for another ticket of it */
     struct ticket t = new_ticket(ask, f);
     claim_enqueue(c, &t);
     grant_next(c, f, fx);
@@ -363,10 +368,11 @@ enum verdict rules_ask(struct claim *c, struct facts *f, const struct ask *ask,
         return VERDICT_REFUSED;
     }
     touch(c, f, fx);
-    unring(fx, ask->id.session); /* who asks is told by the verdict */
+    if (!owed)
+        effects_unring(fx, ask->id.session); /* who asks is told by the verdict */
     uint32_t behind = (uint32_t)(mine - c->ticket) + 1;
     if (!ticket_holds(mine) && behind < c->ticket_count)
-        ring(fx, c->ticket[behind].id.session); /* somebody new is in front of it */
+        effects_ring(fx, c->ticket[behind].id.session); /* somebody new is in front of it */
     if (!ticket_holds(mine) && claim_holders(c) == 1)
         fx->next = c->ticket[0].id.session;
     assert(claim_check(c));
@@ -393,28 +399,9 @@ enum verdict rules_leave(struct claim *c, struct facts *f, struct ticket_id id,
 {
     assert(claim_check(c));
     effects_clear(fx);
-    struct ticket *mine = claim_find(c, id);
-    struct instant ended;
-    /* One that is dead already was lost before it could be given back (P4). */
-    if (mine && ticket_holds(mine) && mine->end_cause == CAUSE_NONE &&
-        death_of(mine, f, &ended) != CAUSE_NONE)
-        mine = NULL;
-    if (!mine) {
-        settle(c, f, claim_holders(c), fx);
-        return VERDICT_GONE;
-    }
-    uint32_t at = (uint32_t)(mine - c->ticket);
-    bool waited = !ticket_holds(mine);
-    enum cause cause = mine->end_cause != CAUSE_NONE ? mine->end_cause : CAUSE_RELEASED;
-    end_tenure(c, f, at, cause, f->now, fx);
-    if (waited && at < c->ticket_count)
-        ring(fx, c->ticket[at].id.session);
-    uint32_t left = c->ticket_count;
-    settle(c, f, claim_holders(c), fx);
-    if (left != c->ticket_count || (!waited && claim_holders(c) != 1))
-        ring_first_waiter(c, fx);
+    enum verdict verdict = leave(c, f, id, fx);
     assert(claim_check(c));
-    return VERDICT_DONE;
+    return verdict;
 }
 
 enum verdict rules_serve(struct claim *c, struct facts *f, struct ticket_id id,
@@ -496,7 +483,7 @@ static void tell_to_stop(struct ticket *t, const struct facts *f, struct effects
         ticket_move(t, TENURE_TICKET_ENDING);
     t->until = instant_min(t->until, instant_add(f->now, t->ttl));
     fx->notice = t->id.session;
-    ring(fx, t->id.session);
+    effects_ring(fx, t->id.session);
 }
 
 enum verdict rules_end(struct claim *c, struct facts *f, uint64_t token, enum cause cause,

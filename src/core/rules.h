@@ -11,7 +11,7 @@
 #ifndef CORE_RULES_H
 #define CORE_RULES_H
 
-#include "core/claim.h"
+#include "core/effects.h"
 
 enum liveness {
     LIVE,         /* its process runs and renews */
@@ -52,23 +52,6 @@ struct facts {
  * becomes. */
 uint64_t facts_draw(struct facts *f, uint64_t highest);
 
-/* What follows from a decision, besides the record. */
-struct effects {
-    bool changed; /* the record is to be written (claim_is_idle: may be deleted later) */
-
-    /* Sessions that should look at this name soon: a hint, it may be lost. */
-    uint32_t ring_count;
-    uint64_t ring[CLAIM_TICKETS_MAX];
-
-    /* The session that is most likely the next to change this record, 0 for none: its holder, when
-     * somebody has queued.  It need not look; an engine may let it know what there is to change. */
-    uint64_t next;
-
-    /* The session that must have looked before its next renewal counts, 0 for none: it was told
-     * to stop.  (One rule tells at most one.) */
-    uint64_t notice;
-};
-
 enum verdict {
     VERDICT_HELD = 1, /* the ticket holds: token, state and deadline are in *ret */
     VERDICT_WAITING,  /* the ticket waits */
@@ -97,6 +80,7 @@ struct standing {
 
 struct ask {
     struct ticket_id id; /* id.session is the asking session */
+    struct ticket_id instead; /* a ticket of the same session that leaves first; session 0: none */
     tenure_kind kind;    /* TENURE_LOCK or TENURE_ELECTION */
     bool shared;
     bool try_only; /* do not queue */
@@ -107,7 +91,8 @@ struct ask {
 };
 
 /* Asks with a ticket.  The same ticket again changes nothing and reports where it stands: so is
- * a lost reply resolved.  HELD, WAITING, REFUSED (try_only), CONFLICT, CROWDED, DEAD. */
+ * a lost reply resolved.  `instead` leaves as with rules_leave(), whatever the verdict.  HELD,
+ * WAITING, REFUSED (try_only), CONFLICT, CROWDED, DEAD. */
 enum verdict rules_ask(struct claim *c, struct facts *f, const struct ask *ask,
                        struct effects *fx, struct standing *ret);
 

@@ -486,6 +486,10 @@ static void random_step(unsigned *seed)
     ask.shared = rand_r(seed) % 3 == 0;
     ask.try_only = rand_r(seed) % 4 == 0;
     ask.priority = rand_r(seed) % 3;
+    if (rand_r(seed) % 4 == 0)
+        ask.instead = (struct ticket_id){s, 1 + (uint64_t)rand_r(seed) % 3};
+    if (ask.instead.serial == ask.id.serial)
+        ask.instead.session = 0;
     world.now += rand_r(seed) % 500;
     switch (rand_r(seed) % 8) {
     case 0:
