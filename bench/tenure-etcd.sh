@@ -6,13 +6,14 @@
 BUILD=$(cd "${BUILD:-$BENCH/../build}" && pwd)
 TENURE=$BUILD/src/cli/tenure
 cc -O2 -Wall -Wextra -I"$BENCH/../include" -o "$BIN/tenure" "$BENCH/tenure.c" "$BUILD/src/lib/libtenure.so" -Wl,-rpath,"$BUILD/src/lib" -pthread
+# tenure-etcd-N waits for the answer to each release, tenure-etcd-N-leave lets it go with the next question
+locks() { for c in 1 32; do L "$BIN/tenure" lock $1 "$U" $c "$DUR"; done; L "$BIN/tenure" pipe $1 "$U" 64 "$DUR"; split "$NODES" "$BIN/tenure" lock $1 "$U" 1 "$DUR"; }
+fights() { for c in 2 16; do "$BIN/tenure" fight $1 "$U" $c "$DUR"; done; }
 if want lock; then for n in 1 3; do up $n; U=etcd://$E
-    for c in 1 32; do L "$BIN/tenure" lock tenure-etcd-$n "$U" $c "$DUR"; done
-    L "$BIN/tenure" pipe tenure-etcd-$n "$U" 64 "$DUR"
-    split "$NODES" "$BIN/tenure" lock tenure-etcd-$n "$U" 1 "$DUR"; down; done; fi
+    locks tenure-etcd-$n; export LEAVE=1; locks tenure-etcd-$n-leave; unset LEAVE; down; done; fi
 if want contend; then for n in 1 3; do up $n; U=etcd://$E
-    for c in 2 16; do "$BIN/tenure" fight tenure-etcd-$n "$U" $c "$DUR"; done
-    HOLD_MS=150 "$BIN/tenure" fight tenure-etcd-$n "$U" 2 "$DUR"; down; done; fi
+    fights tenure-etcd-$n; HOLD_MS=150 "$BIN/tenure" fight tenure-etcd-$n "$U" 2 "$DUR"
+    export LEAVE=1; fights tenure-etcd-$n-leave; unset LEAVE; down; done; fi
 if want elect; then up 1; U=etcd://$E
     LIMIT=30 "$PY" "$BENCH/probe.py" elect tenure-etcd-1 elect/min-2s "$TRIALS" "$BIN/tenure" elect "$U" 2000
     elect_command tenure-etcd-1 "$U"

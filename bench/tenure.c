@@ -1,7 +1,7 @@
 /* tenure.c - tenure beside its peers, through the library, one process per client.
  *
  *   tenure lock  PEER URL NCLIENTS SECS            acquire+release, a name each
- *   tenure pipe  PEER URL N SECS                   acquire+release of N names in one process
+ *   tenure pipe  PEER URL N SECS                   acquire+leave of N names in one process and thread
  *   tenure fight PEER URL NCLIENTS SECS            all on one name (HOLD_MS: long holds, lone hand-over)
  *   tenure elect URL [TTL_MS]                      candidate: prints LEADER
  *   tenure hold  PEER URL N SECS                   N claims of one session: bytes, writes, cost of one more
@@ -54,10 +54,14 @@ static tenure_claim *acquire(tenure *t, const char *name)
     return c;
 }
 
+/* LEAVE=1: what is given back goes to the store with the next question. */
 static void release(tenure_claim *c)
 {
+    static int leaves = -1;
     tenure_error err;
-    if (tenure_release(c, &err) < 0)
+    if (leaves < 0)
+        leaves = getenv("LEAVE") != NULL;
+    if ((leaves ? tenure_leave(c, &err) : tenure_release(c, &err)) < 0)
         die(err.text);
 }
 
@@ -294,49 +298,39 @@ static void check(const char *peer, const char *url)
     row(peer, "check", "ns", ns);
 }
 
-static volatile int pipe_stops;
-
-struct strand {
-    tenure *t;
-    int id;
-    long pairs;
-};
-
-static void *strand(void *arg)
-{
-    struct strand *s = arg;
-    char name[32];
-    snprintf(name, sizeof name, "pipe/%d", s->id);
-    for (; !pipe_stops; s->pairs++)
-        release(acquire(s->t, name));
-    return NULL;
-}
-
-/* One handle, and a thread for each name: what they ask at the same time goes out together. */
+/* One handle and one thread, which never waits for one name alone: what is asked and given back at
+ * the same time goes out together. */
 static void pipe_names(const char *peer, const char *url, int n, double secs)
 {
-    char test[32];
     tenure *t = open_store(url, 10000, 0);
-    struct strand *s = calloc((size_t)n, sizeof *s);
-    pthread_t *thread = calloc((size_t)n, sizeof *thread);
-    long sum = 0;
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c;
+    tenure_error err;
+    tenure_event e;
+    char test[32], name[32];
+    long pairs = 0;
+    terms.later = true;
     double t0 = now();
     for (int i = 0; i < n; i++) {
-        s[i] = (struct strand){t, i, 0};
-        if (pthread_create(&thread[i], NULL, strand, &s[i]) != 0)
-            die("pthread_create");
+        snprintf(name, sizeof name, "pipe/%d", i);
+        if (tenure_ask(t, name, &terms, &c, &err) < 0)
+            die(err.text);
     }
-    usleep((useconds_t)(secs * 1e6));
-    pipe_stops = 1;
-    double elapsed = now() - t0;
-    for (int i = 0; i < n; i++) {
-        pthread_join(thread[i], NULL);
-        sum += s[i].pairs;
+    while (now() - t0 < secs) {
+        struct pollfd p = {.fd = tenure_fd(t), .events = POLLIN};
+        poll(&p, 1, 1000);
+        tenure_process(t);
+        while (tenure_next_event(t, &e) > 0) {
+            if (e.kind != TENURE_EVENT_GRANTED)
+                continue;
+            snprintf(name, sizeof name, "%s", tenure_claim_name(e.claim));
+            pairs++;
+            if (tenure_leave(e.claim, &err) < 0 || tenure_ask(t, name, &terms, &c, &err) < 0)
+                die(err.text);
+        }
     }
     snprintf(test, sizeof test, "lock/pipe%d", n);
-    row(peer, test, "pairs/s", (double)sum / elapsed);
-    free(thread);
-    free(s);
+    row(peer, test, "pairs/s", (double)pairs / (now() - t0));
     tenure_close(t);
 }
 

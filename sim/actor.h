@@ -71,6 +71,10 @@ void deed_nap(struct actor *a, int64_t ms);
 int deed_acquire(struct actor *a, int name, int64_t wait_ms, tenure_claim **ret);
 int deed_ask(struct actor *a, int name, tenure_claim **ret);
 int deed_release(struct actor *a, tenure_claim *c);
+void deed_leave(struct actor *a, tenure_claim *c);
+
+/* One or the other. */
+void deed_give_back(struct actor *a, tenure_claim *c);
 
 /* Writes to the resource while the claim stands, about `writes` times. */
 void deed_work(struct actor *a, tenure_claim *c, int name, int writes);

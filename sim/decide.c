@@ -60,7 +60,11 @@ int decide_on(struct store_update *op, const struct reply *p, struct request *q)
     if (verdict < 0)
         return verdict;
     const struct decision *d = op->arg; /* for the judge: an engine never looks into it */
-    q->mark = (struct mark){d->rule, d->rule == DECIDE_ASK ? d->ask.id : d->id, d->token};
+    q->mark = (struct mark){.rule = d->rule, .id = d->id, .token = d->token};
+    if (d->rule == DECIDE_ASK) {
+        q->mark.id = d->ask.id;
+        q->mark.instead = d->ask.instead;
+    }
     q->what = (int)view.out[0].what;
     q->floor = view.facts.token_floor;
     q->notice = effects.notice;

@@ -68,6 +68,7 @@ int deed_ask(struct actor *a, int name, tenure_claim **ret)
     tenure_terms terms;
     tenure_error err;
     draw_terms(name, &terms);
+    terms.later = random_chance(&world.random, 300);
     world_trace(a->as, "ask...", "%s", name_of(name));
     int code = tenure_ask(a->t, name_of(name), &terms, ret, &err);
     return note(a, "ask", name, code, code == 0 ? *ret : NULL);
@@ -103,6 +104,22 @@ int deed_release(struct actor *a, tenure_claim *c)
     if (same)
         judge_released(ticket, code, stood);
     return code;
+}
+
+void deed_leave(struct actor *a, tenure_claim *c)
+{
+    tenure_error err;
+    int name = server_name_index(tenure_claim_name(c));
+    world_trace(a->as, "leave...", "%s ticket=%s", name_of(name), tenure_claim_ticket(c));
+    trace(a, "leave", name, tenure_leave(c, &err));
+}
+
+void deed_give_back(struct actor *a, tenure_claim *c)
+{
+    if (random_chance(&world.random, 400))
+        deed_leave(a, c);
+    else
+        deed_release(a, c);
 }
 
 /* Between looking and writing a program may be stopped for any time. */

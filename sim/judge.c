@@ -123,7 +123,8 @@ static enum end end_of(const struct change *ch, const struct ticket *t)
     const struct mark *m = &ch->q->mark;
     bool named = ticket_id_equal(m->id, t->id);
     bool by_token = m->token == t->token && t->token != 0;
-    if (m->rule == DECIDE_LEAVE && named)
+    if ((m->rule == DECIDE_LEAVE && named) ||
+        (m->rule == DECIDE_ASK && ticket_id_equal(m->instead, t->id)))
         return END_LEFT;
     if (t->id.session != 0 && !server_session_is_alive(t->id.session))
         return END_DEAD;

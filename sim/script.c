@@ -27,7 +27,7 @@ static void drop_claim(struct actor *a, int i)
 {
     tenure_claim *c = a->claim[i].c;
     a->claim[i] = a->claim[--a->claims];
-    deed_release(a, c);
+    deed_give_back(a, c);
 }
 
 static void lock_and_work(struct actor *a, int name)
@@ -36,12 +36,18 @@ static void lock_and_work(struct actor *a, int name)
     if (deed_acquire(a, name, draw_wait(), &c) < 0)
         return;
     deed_work(a, c, name, (int)random_range(&world.random, 0, 6));
+    while (random_chance(&world.random, 300)) { /* one job after the other */
+        deed_leave(a, c);
+        if (deed_acquire(a, name, draw_wait(), &c) < 0)
+            return;
+        deed_work(a, c, name, 1);
+    }
     if (random_chance(&world.random, 200) && a->claims < ACTOR_CLAIMS_MAX) {
         a->claim[a->claims].c = c; /* kept for later */
         a->claim[a->claims++].name = name;
         return;
     }
-    deed_release(a, c);
+    deed_give_back(a, c);
 }
 
 /* Waits for a name as an event loop does, and may change its mind at any moment. */
@@ -92,7 +98,7 @@ static void help(void *arg)
     if (deed_acquire(a, name, draw_wait(), &c) < 0)
         return;
     deed_nap(a, random_range(&world.random, 1, 500));
-    deed_release(a, c);
+    deed_give_back(a, c);
 }
 
 static void start_helper(struct actor *a)
@@ -179,7 +185,7 @@ void script_rest(struct actor *a)
     while (!cast.ends)
         deed_nap(a, world.plan.actor[a->index].ttl_ms / 4); /* and checks in */
     if (c)
-        deed_release(a, c);
+        deed_give_back(a, c);
 }
 
 void script_prove(struct actor *a)
@@ -203,6 +209,6 @@ void script_prove(struct actor *a)
             continue;
         }
         deed_work(a, c, name, 1);
-        deed_release(a, c);
+        deed_give_back(a, c);
     }
 }

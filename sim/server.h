@@ -31,6 +31,7 @@ enum request_kind {
 struct mark {
     enum decision_rule rule;
     struct ticket_id id;
+    struct ticket_id instead; /* of a question: who leaves with it */
     uint64_t token;
 };
 

@@ -135,14 +135,19 @@ typedef struct tenure_terms {
     int priority;     /* -1000 to 1000, higher is served first; equal ones in order of asking */
     int64_t wait_ms;  /* TENURE_FOREVER, 0 (try), or a limit; used by tenure_acquire() */
     const char *value; /* published beside the claim, up to 1024 bytes of UTF-8; NULL: empty */
+    bool later;       /* tenure_ask() does not wait for the store's first answer; not with a try */
 } tenure_terms;
 
-#define TENURE_TERMS_INIT { sizeof(tenure_terms), TENURE_LOCK, false, 1, 0, TENURE_FOREVER, NULL }
+#define TENURE_TERMS_INIT { sizeof(tenure_terms), TENURE_LOCK, false, 1, 0, TENURE_FOREVER, NULL, \
+                            false }
 
 /* Asks for a name and returns at once with a claim that is asking, waiting or already held.
  *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; see names.md.
- *   ret    owned by the handle; ended with tenure_release().
+ *   ret    owned by the handle; ended with tenure_release() or tenure_leave().
  * With terms->wait_ms == 0 the claim never enters the queue: it is held or refused.
+ * Waits for the store's first answer, for at most two attempts (ttl/3).  With terms->later it does
+ * not wait at all: what a networked store says comes as TENURE_EVENT_GRANTED or
+ * TENURE_EVENT_REFUSED, and that it cannot be used in tenure_trouble(), while it goes on asking.
  * Errors: TENURE_INVALID, TENURE_HELD (try), TENURE_CONFLICT (the name is used with another
  * kind or number of permits), TENURE_CROWDED, denied and unreachable ones; after any of them there
  * is no claim.  When the store does not answer there is one that is still asking: the ticket
@@ -167,6 +172,15 @@ int tenure_acquire(tenure *t, const char *name, const tenure_terms *terms, tenur
  * session has expired.  In a forked child it is TENURE_FORKED, and nothing is freed (tenure_close()
  * does that).  NULL is fine. */
 int tenure_release(tenure_claim *c, tenure_error *err);
+
+/* The same without waiting for the store: for loops that ask for the same name again, and for event
+ * loops.  The ticket leaves with the next question of this handle about its name, in one request
+ * with it, and alone after 2 ms when none comes, in the next turn (the pump's, tenure_process() or
+ * any call); until then it is held for all others.  Whoever waits is served before who asks with
+ * it.  0, also when it was never granted; TENURE_LOST or TENURE_EVICTED when it is known to have
+ * ended before; TENURE_FORKED as above.  What the store says to it is not told: the handle goes on
+ * trying until the session has expired. */
+int tenure_leave(tenure_claim *c, tenure_error *err);
 
 /* Why the store could not be used when it was last tried: its code, with *ret (may be NULL)
  * filled, or 0 when all is well. */
@@ -239,12 +253,14 @@ typedef enum tenure_event_kind {
     TENURE_EVENT_SAFE,        /* doubt is over */
     TENURE_EVENT_ASKED_TO_STOP, /* an operator evicts, resigns or transfers it: stop, release */
     TENURE_EVENT_LOST,        /* final; `reason` says why */
+    TENURE_EVENT_REFUSED,     /* it cannot be asked for so; final; `reason` says why */
 } tenure_event_kind;
 
 typedef struct tenure_event {
     tenure_event_kind kind;
     tenure_claim *claim; /* borrowed; never one that was released */
-    int code;            /* for LOST: TENURE_LOST or TENURE_EVICTED; else 0 */
+    int code;            /* for LOST: TENURE_LOST or TENURE_EVICTED; for REFUSED: TENURE_CONFLICT or
+                          * TENURE_CROWDED; else 0 */
     char reason[240];    /* for people, complete: "evicted by anna: it hangs" */
 } tenure_event;
 

@@ -352,6 +352,7 @@ bool run_turn(struct run *r)
             continue;
         switch (e.kind) {
         case TENURE_EVENT_GRANTED:
+        case TENURE_EVENT_REFUSED: /* whoever stands in line sees it */
             break;
         case TENURE_EVENT_DOUBTFUL:
             say_change("%s is in doubt: %s", r->name, e.reason);

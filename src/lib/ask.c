@@ -1,4 +1,4 @@
-/* lib/ask.c - the calls around a claim: ask, wait, acquire, release, check. */
+/* lib/ask.c - the calls around a claim: ask, wait, acquire, check. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +65,9 @@ static int terms_check(const tenure_terms *terms, tenure_error *err)
     if (terms->wait_ms < TENURE_FOREVER)
         return error_set(err, TENURE_INVALID, "wait_ms %lld: it is TENURE_FOREVER, 0 or more",
                          (long long)terms->wait_ms);
+    if (terms->wait_ms == 0 && terms->later)
+        return error_set(err, TENURE_INVALID, "wait_ms 0 is a try, which is answered at once, and "
+                                              "`later` does not wait for the answer");
     return text_accept("value", terms->value, CLAIM_VALUE_BYTES_MAX, err);
 }
 
@@ -107,12 +110,11 @@ static int trouble_of(const tenure_claim *c, tenure_error *err)
     return 0;
 }
 
-/* The first attempt, to its end: the session if there is none, then the question. */
-static void first_attempt(tenure_claim *c)
+/* The first attempt is sent: the session if there is none, then the question. */
+static void begin_attempt(tenure_claim *c)
 {
     tenure *t = c->handle;
     struct instant now = clock_now();
-    struct instant give_up = instant_add(now, SPAN(2 * t->timing.attempt.ms));
     struct instant next = INSTANT_NEVER;
     if (!session_is_ready(t)) {
         t->session.trouble.code = 0; /* whatever it was before, this is a new attempt */
@@ -124,6 +126,12 @@ static void first_attempt(tenure_claim *c)
     if (session_is_ready(t))
         next = instant_min(next, t->session.pulse.next);
     handle_arm(t, instant_min(next, t->store->ops->due(t->store))); /* its safety net, too */
+}
+
+/* ... and comes to its end. */
+static void finish_attempt(tenure_claim *c)
+{
+    struct instant give_up = instant_add(clock_now(), SPAN(2 * c->handle->timing.attempt.ms));
     while (c->phase == PHASE_ASKING && !c->refused && trouble_of(c, NULL) == 0 &&
            !instant_reached(clock_now(), give_up))
         claim_wait(c, give_up);
@@ -135,7 +143,9 @@ static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_cl
     tenure_claim *c = claim_new(t, name, terms);
     if (!c)
         return error_set(err, TENURE_NO_MEMORY, "out of memory");
-    first_attempt(c);
+    begin_attempt(c);
+    if (!terms->later)
+        finish_attempt(c);
     int code = trouble_of(c, err);
     bool unanswered = c->phase == PHASE_ASKING && !c->refused;
     bool stands = unanswered && !c->try_only && (code == 0 || code == TENURE_UNSURE);
@@ -155,16 +165,22 @@ static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_cl
     return 0;
 }
 
+static int take_terms(const tenure_terms *given, tenure_terms *ret, tenure_error *err)
+{
+    *ret = (tenure_terms)TENURE_TERMS_INIT;
+    int code = given ? given_take(ret, sizeof *ret, GIVEN_LEAST(tenure_terms, value), given,
+                                  "TENURE_TERMS_INIT", err)
+                     : 0;
+    return code < 0 ? code : terms_check(ret, err);
+}
+
 EXPORT int tenure_ask(tenure *t, const char *name, const tenure_terms *given, tenure_claim **ret,
                       tenure_error *err)
 {
-    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_terms terms;
     int code = name_accept(name, err);
-    if (code == 0 && given)
-        code = given_take(&terms, sizeof terms, GIVEN_LEAST(tenure_terms, value), given,
-                          "TENURE_TERMS_INIT", err);
     if (code == 0)
-        code = terms_check(&terms, err);
+        code = take_terms(given, &terms, err);
     if (code < 0)
         return code;
     if (!handle_enter(t))
@@ -207,106 +223,25 @@ EXPORT int tenure_wait(tenure_claim *c, int64_t wait_ms, tenure_error *err)
     return code;
 }
 
-EXPORT int tenure_acquire(tenure *t, const char *name, const tenure_terms *terms,
+EXPORT int tenure_acquire(tenure *t, const char *name, const tenure_terms *given,
                           tenure_claim **ret, tenure_error *err)
 {
     tenure_claim *c;
-    int code = tenure_ask(t, name, terms, &c, err);
+    tenure_terms terms;
+    int code = name_accept(name, err);
+    if (code == 0)
+        code = take_terms(given, &terms, err);
     if (code < 0)
         return code;
-    code = tenure_wait(c, terms ? terms->wait_ms : TENURE_FOREVER, err);
+    terms.later = false;
+    code = tenure_ask(t, name, &terms, &c, err);
+    if (code < 0)
+        return code;
+    code = tenure_wait(c, terms.wait_ms, err);
     if (code < 0)
         tenure_release(c, NULL);
     else
         *ret = c;
-    return code;
-}
-
-/* ---- giving up ------------------------------------------------------------------------------- */
-
-static int leave_refused(tenure_claim *c)
-{
-    claim_free(c);
-    return 0;
-}
-
-static int leave_lost(tenure_claim *c, tenure_error *err)
-{
-    int code = error_copy(err, &c->trouble);
-    c->pending = 0;
-    phase_move(&c->phase, PHASE_LEAVING);
-    claim_turn(c, clock_now());
-    return code;
-}
-
-/* Sends the question and waits for its answer.  The claim is ours meanwhile: no turn frees it.
- * False when it was given up, and perhaps asked again: an answer to that says nothing of what the
- * first one did. */
-static bool send_leave(tenure_claim *c, struct instant give_up)
-{
-    struct instant now = clock_now();
-    phase_move(&c->phase, PHASE_LEAVING);
-    c->must_leave = true;
-    c->awaited = true;
-    c->pending = 0;
-    c->look_at = instant_add(now, c->handle->timing.attempt);
-    claim_send(c, QUESTION_LEAVE, now);
-    while (c->question == QUESTION_LEAVE && c->sent.ms == now.ms &&
-           !instant_reached(clock_now(), give_up))
-        claim_wait(c, give_up);
-    c->awaited = false;
-    return c->question != QUESTION_LEAVE && c->sent.ms == now.ms;
-}
-
-/* Asks the store to take the ticket out, for at most one attempt. */
-static int leave(tenure_claim *c, tenure_error *err)
-{
-    tenure *t = c->handle;
-    struct instant give_up = instant_add(clock_now(), t->timing.attempt);
-    while (c->question != QUESTION_NONE && !instant_reached(clock_now(), give_up))
-        claim_wait(c, give_up);
-    if (c->phase == PHASE_LOST)
-        return leave_lost(c, err);
-    if (!c->asked || !session_is_ready(t))
-        return leave_refused(c);
-    if (c->question != QUESTION_NONE)
-        t->store->ops->abandon(t->store, &c->op.op);
-    bool held = c->phase == PHASE_HELD;
-    bool answered = send_leave(c, give_up);
-    if (!answered || c->must_leave) {
-        handle_arm(t, c->look_at);
-        if (!answered)
-            return error_set(err, TENURE_UNSURE, "%s: the store did not answer the release",
-                             c->name);
-        return claim_op_error(c, err);
-    }
-    int code = 0;
-    if (held && c->op.verdict == VERDICT_GONE)
-        code = error_set(err, TENURE_LOST, "%s: the tenure had ended before it was released",
-                         c->name);
-    claim_free(c);
-    return code;
-}
-
-int claim_release(tenure_claim *c, tenure_error *err)
-{
-    claim_turn(c, clock_now()); /* only the clock may have ended it since */
-    if (c->phase == PHASE_LOST)
-        return leave_lost(c, err);
-    if (!c->asked || c->refused || !session_is_ready(c->handle))
-        return leave_refused(c);
-    return leave(c, err);
-}
-
-EXPORT int tenure_release(tenure_claim *c, tenure_error *err)
-{
-    if (!c)
-        return 0;
-    tenure *t = c->handle;
-    if (!handle_enter(t))
-        return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
-    int code = claim_release(c, err);
-    handle_leave(t);
     return code;
 }
 

@@ -54,6 +54,18 @@ static bool is_over(const tenure_claim *c)
            instant_reached(clock_now(), INSTANT(atomic_load(&c->deadline_ms)));
 }
 
+/* What it watches is one with what others of the handle watch who wait for the name. */
+static void unwatch(tenure_claim *c)
+{
+    if (!c->watches)
+        return;
+    c->watches = false;
+    for (const tenure_claim *o = c->handle->claims; o; o = o->next)
+        if (o->watches && o->key_hash == c->key_hash && strcmp(o->name, c->name) == 0)
+            return;
+    c->handle->store->ops->watch_sessions(c->handle->store, c->name, NULL, 0);
+}
+
 /* Ends a held claim for good.  tenure_check() may have seen it first: then its word stands. */
 static void lose(tenure_claim *c, int code, const char *why)
 {
@@ -63,7 +75,6 @@ static void lose(tenure_claim *c, int code, const char *why)
     error_set(&c->trouble, atomic_load(&c->standing), "%s: the tenure with token %llu is lost: %s",
               c->name, (unsigned long long)atomic_load(&c->token), why);
     claim_note(c, TENURE_EVENT_LOST, "%s", why);
-    c->handle->store->ops->watch_sessions(c->handle->store, c->name, NULL, 0);
 }
 
 void claims_renewed(tenure *t)
@@ -104,13 +115,14 @@ static void ask_anew(tenure_claim *c)
     if (c->question != QUESTION_NONE && !c->op.op.done)
         c->handle->store->ops->abandon(c->handle->store, &c->op.op);
     c->question = QUESTION_NONE;
+    leave_answered(c, false);
     c->id = (struct ticket_id){0, 0};
     c->asked = false;
     c->look_due = false;
     c->look_at = INSTANT(0);
     if (c->phase == PHASE_WAITING)
         phase_move(&c->phase, PHASE_ASKING);
-    c->handle->store->ops->watch_sessions(c->handle->store, c->name, NULL, 0);
+    unwatch(c);
 }
 
 void claims_lost(tenure *t, const char *why)
@@ -148,6 +160,7 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
         d->rule = DECIDE_ASK;
         d->ask = (struct ask){
             .id = c->id,
+            .instead = leave_with(c),
             .kind = c->kind,
             .shared = c->shared,
             .try_only = c->try_only,
@@ -254,15 +267,13 @@ static void take_grant(tenure_claim *c, struct instant now)
     if (!session_is_ready(t) || c->id.session != t->session.id ||
         instant_reached(now, pulse_deadline(&t->session.pulse)))
         return; /* granted to a session that is over: never believed */
-    bool waited = c->phase == PHASE_WAITING;
     phase_move(&c->phase, PHASE_HELD);
     c->ends_at = INSTANT_NEVER;
     atomic_store(&c->token, s->token);
     count_from(c, c->sent); /* it was granted later than that */
     atomic_store(&c->standing, TENURE_STANDING);
     claim_note(c, TENURE_EVENT_GRANTED, "granted with token %llu", (unsigned long long)s->token);
-    if (waited)
-        t->store->ops->watch_sessions(t->store, c->name, NULL, 0);
+    unwatch(c);
     note_told(c);
 }
 
@@ -274,6 +285,7 @@ static void take_place(tenure_claim *c, struct instant now)
     c->trouble.code = 0;
     tenure *t = c->handle;
     POINT("look-listen");
+    c->watches = true;
     t->store->ops->watch_sessions(t->store, c->name, s->watch, s->watch_count);
     int64_t left = s->look_at.ms == INSTANT_NEVER.ms
                        ? INT64_MAX
@@ -293,6 +305,7 @@ static void refuse(tenure_claim *c, int code, const char *format, ...)
     va_end(args);
     c->refused = true;
     c->asked = false;
+    claim_note(c, TENURE_EVENT_REFUSED, "%s", c->trouble.text);
 }
 
 static const char *kind_text(tenure_kind kind)
@@ -380,6 +393,8 @@ void claim_answered(tenure_claim *c, struct instant now)
 {
     enum claim_question question = c->question;
     c->question = QUESTION_NONE;
+    if (question == QUESTION_ASK)
+        leave_answered(c, c->op.op.code >= 0);
     if (question == QUESTION_LEAVE) {
         c->must_leave &= c->op.op.code < 0;
         return;
@@ -438,6 +453,7 @@ static struct instant leave_turn(tenure_claim *c, struct instant now)
     if (t->session.id != c->id.session)
         c->must_leave = false; /* the session is over, and the ticket with it */
     if (c->must_leave && instant_reached(now, c->look_at)) {
+        leave_alone(c);
         c->look_at = instant_add(now, t->timing.attempt);
         claim_send(c, QUESTION_LEAVE, now);
     }
@@ -496,8 +512,8 @@ tenure_claim *claim_free(tenure_claim *c)
     if (handle_is_ours(t)) {
         if (c->question != QUESTION_NONE && !c->op.op.done)
             t->store->ops->abandon(t->store, &c->op.op);
-        if (c->phase == PHASE_WAITING || c->phase == PHASE_LEAVING)
-            t->store->ops->watch_sessions(t->store, c->name, NULL, 0);
+        unwatch(c);
+        leave_forget(c);
     }
     if (c->previous)
         c->previous->next = c->next;
@@ -507,6 +523,8 @@ tenure_claim *claim_free(tenure_claim *c)
         c->next->previous = c->previous;
     if (t->verified == c)
         t->verified = c->previous;
+    if (t->following == c)
+        t->following = c->next;
     free(c);
     return NULL;
 }

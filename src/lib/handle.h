@@ -97,8 +97,9 @@ struct tenure_claim {
     enum phase phase;
     struct ticket_id id; /* session 0: no ticket drawn yet */
     bool asked;          /* the ticket may be known to the store */
-    bool must_leave;     /* lost by the clock: its ticket may still be in the record */
+    bool must_leave;     /* lost, or given up: its ticket may still be in the record */
     bool awaited;        /* a call waits for the answer to its leaving, and frees it then */
+    bool watches;        /* the store was told whom, for its name */
     bool refused;        /* a try was answered with no, or the question cannot be right */
     tenure_error trouble; /* why it was refused or lost, or the last thing that went wrong */
 
@@ -108,6 +109,9 @@ struct tenure_claim {
     struct instant sent;    /* when the question was sent */
     struct instant look_at; /* look again then, on our clock */
     bool look_due;
+
+    tenure_claim *parting_next;     /* in the handle's list */
+    tenure_claim *takes, *taken_by; /* who leaves with the question in flight, and with whose */
 
     uint64_t vigil_asked; /* store_vigil() when the question in flight was sent, */
     uint64_t vigil;       /* and when the last one was that found it held */
@@ -139,6 +143,8 @@ struct tenure {
 
     struct session session;
     tenure_claim *claims;
+    tenure_claim *parting;      /* those that wait to be taken along when they leave */
+    tenure_claim *following;    /* the next one of the walk of a turn */
     tenure_claim *verified;     /* the held claim that was last looked at without a reason */
     struct claim scratch;       /* for decisions */
     struct sweep sweep;
@@ -172,8 +178,24 @@ int error_copy(tenure_error *err, const tenure_error *from);
 int name_accept(const char *name, tenure_error *err);
 int text_accept(const char *what, const char *s, size_t max, tenure_error *err);
 
+/* ---- leave.c ------------------------------------------------------------------------------- */
+
 /* Gives it up within one attempt and frees it; see tenure_release().  Mutex held. */
 int claim_release(tenure_claim *c, tenure_error *err);
+
+/* Claim c is about to ask: takes along one of the handle that has left the same name.  Returns its
+ * ticket, of session 0 when there is none.  Mutex held. */
+struct ticket_id leave_with(tenure_claim *c);
+
+/* The question of claim c was answered or given up: the one that it took along is freed when that
+ * is `done`, else goes alone.  Mutex held. */
+void leave_answered(tenure_claim *c, bool done);
+
+/* It is not to be taken along any more.  Mutex held. */
+void leave_alone(tenure_claim *c);
+
+/* It is about to be freed.  Mutex held. */
+void leave_forget(tenure_claim *c);
 
 /* ---- turn.c -------------------------------------------------------------------------------- */
 

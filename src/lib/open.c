@@ -360,12 +360,26 @@ static tenure_claim *first_to_release(tenure *t)
     return c;
 }
 
+static bool is_leaving(const tenure *t)
+{
+    const tenure_claim *c = t->claims;
+    while (c && c->question != QUESTION_LEAVE)
+        c = c->next;
+    return c != NULL;
+}
+
 /* As far as the time goes; what is left ends with the session. */
 static void release_all(tenure *t, struct instant limit)
 {
     tenure_claim *c;
+    for (c = t->parting; c; c = c->parting_next)
+        c->look_at = INSTANT(0);
+    if (t->parting)
+        handle_turn(t);
     while ((c = first_to_release(t)) != NULL && !instant_reached(clock_now(), limit))
         claim_release(c, NULL);
+    while (is_leaving(t) && !instant_reached(clock_now(), limit))
+        handle_wait(t, limit);
 }
 
 EXPORT tenure *tenure_close(tenure *t)

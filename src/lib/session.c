@@ -50,10 +50,11 @@ static void verify_some(tenure *t)
 
 /* ---- the work of a session ------------------------------------------------------------------ */
 
+/* Whether records may name it as one that holds. */
 static bool holds_any(const tenure *t)
 {
     const tenure_claim *c = t->claims;
-    while (c && c->phase != PHASE_HELD)
+    while (c && c->phase != PHASE_HELD && !c->must_leave)
         c = c->next;
     return c != NULL;
 }

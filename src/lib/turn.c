@@ -36,9 +36,8 @@ static void take_hints(tenure *t)
 static struct instant claims_turn(tenure *t, struct instant now)
 {
     struct instant next = INSTANT_NEVER;
-    tenure_claim *following;
-    for (tenure_claim *c = t->claims; c; c = following) {
-        following = c->next; /* a claim that has left is freed in its turn */
+    for (tenure_claim *c = t->claims; c; c = t->following) {
+        t->following = c->next; /* one that has left is freed in its turn, or in another one's */
         next = instant_min(next, claim_turn(c, now));
     }
     return next;
@@ -246,7 +245,7 @@ EXPORT int tenure_process(tenure *t)
 /* Events of one claim come in this order. */
 static const tenure_event_kind event_order[] = {
     TENURE_EVENT_GRANTED,       TENURE_EVENT_DOUBTFUL, TENURE_EVENT_SAFE,
-    TENURE_EVENT_ASKED_TO_STOP, TENURE_EVENT_LOST,
+    TENURE_EVENT_ASKED_TO_STOP, TENURE_EVENT_LOST,     TENURE_EVENT_REFUSED,
 };
 
 static bool take_event(tenure_claim *c, tenure_event *ret)
@@ -256,10 +255,11 @@ static bool take_event(tenure_claim *c, tenure_event *ret)
         if (!(c->pending & bit))
             continue;
         c->pending &= ~bit;
-        bool lost = event_order[i] == TENURE_EVENT_LOST;
         ret->kind = event_order[i];
         ret->claim = c;
-        ret->code = lost ? atomic_load(&c->standing) : 0;
+        ret->code = ret->kind == TENURE_EVENT_LOST      ? atomic_load(&c->standing)
+                    : ret->kind == TENURE_EVENT_REFUSED ? c->trouble.code
+                                                        : 0;
         memcpy(ret->reason, c->reason, sizeof ret->reason);
         return true;
     }

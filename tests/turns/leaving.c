@@ -1,0 +1,320 @@
+/* tests/turns/leaving.c - a claim that is given up with the next question about its name, and a
+ * question whose answer nobody waits for. */
+#include <string.h>
+
+#include "script.h"
+#include "tap.h"
+
+#define TTL 3000
+
+static tenure_error err;
+
+static tenure_claim *held(tenure *t, const char *name)
+{
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c = NULL;
+    terms.wait_ms = 0;
+    return tenure_acquire(t, name, &terms, &c, &err) == 0 ? c : NULL;
+}
+
+static tenure_claim *asked(tenure *t, const char *name)
+{
+    tenure_claim *c = NULL;
+    return tenure_ask(t, name, NULL, &c, &err) == 0 ? c : NULL;
+}
+
+static tenure_claim *asked_later(tenure *t, const char *name, unsigned permits)
+{
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c = NULL;
+    terms.later = true;
+    terms.permits = permits;
+    return tenure_ask(t, name, &terms, &c, &err) == 0 ? c : NULL;
+}
+
+static bool heard(tenure *t, const tenure_claim *c, tenure_event_kind kind, int code)
+{
+    tenure_event e;
+    bool found = false;
+    while (tenure_next_event(t, &e) > 0)
+        found |= e.claim == c && e.kind == kind && e.code == code;
+    return found;
+}
+
+struct seen {
+    size_t tickets, past;
+    char cause[16];
+};
+
+static bool see(void *arg, const tenure_name_info *info)
+{
+    struct seen *s = arg;
+    s->tickets = info->ticket_count;
+    s->past = info->past_count;
+    if (s->past > 0)
+        strncpy(s->cause, info->past[0].cause, sizeof s->cause - 1);
+    return true;
+}
+
+static struct seen look_at(tenure *t, const char *name)
+{
+    struct seen s = {0};
+    if (tenure_look(t, name, see, &s, &err) < 0)
+        s.tickets = 99;
+    return s;
+}
+
+/* ---- leaving --------------------------------------------------------------------------------- */
+
+static void who_leaves_and_asks_again_asks_the_store_once(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x");
+    CHECK(c != NULL);
+    for (int i = 0; i < 10; i++) {
+        unsigned before = script_asked(0, CALL_UPDATE);
+        tenure_token token = tenure_claim_token(c);
+        CHECK(tenure_leave(c, &err) == 0);
+        CHECK((c = held(t, "x")) != NULL && tenure_claim_token(c) > token); /* P1 */
+        CHECK(script_asked(0, CALL_UPDATE) == before + 1);
+    }
+    CHECK(look_at(t, "x").tickets == 1 && look_at(t, "x").past == 10);
+    script_run(10);
+    CHECK(look_at(t, "x").tickets == 1);
+    tenure_close(t);
+}
+
+static void who_leaves_and_asks_no_more_is_gone_within_two_milliseconds(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x"), *w = asked(other, "x");
+    CHECK(c && w && tenure_leave(c, &err) == 0);
+    CHECK(tenure_check(w) == TENURE_WAITING);
+    script_run(3);
+    CHECK(tenure_check(w) == TENURE_STANDING);
+    CHECK(strcmp(look_at(t, "x").cause, "released") == 0);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+/* P8 */
+static void who_waits_comes_before_who_leaves_and_asks_again(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x"), *w = asked(other, "x");
+    CHECK(c && w && tenure_leave(c, &err) == 0);
+    CHECK((c = asked(t, "x")) != NULL && tenure_check(c) == TENURE_WAITING);
+    script_turn();
+    CHECK(tenure_check(w) == TENURE_STANDING);
+    CHECK(tenure_leave(w, &err) == 0 && (w = asked(other, "x")) != NULL);
+    script_turn();
+    CHECK(tenure_check(c) == TENURE_STANDING && tenure_check(w) == TENURE_WAITING);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+/* Both are of one session, and the one that waits is told although its session asked. */
+static void another_claim_of_the_handle_is_told_that_it_was_served(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x"), *w = asked(t, "x");
+    CHECK(c && w && tenure_leave(c, &err) == 0 && asked(t, "x") != NULL);
+    script_run(1);
+    CHECK(tenure_check(w) == TENURE_STANDING && heard(t, w, TENURE_EVENT_GRANTED, 0));
+    tenure_close(t);
+}
+
+/* P2, P6: it happened, and nobody knows. */
+static void a_lost_answer_leaves_nothing_behind(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x"), *w = asked(other, "x");
+    CHECK(c && w && tenure_leave(c, &err) == 0);
+    script_lose(0, CALL_UPDATE, 1);
+    CHECK((c = asked(t, "x")) != NULL);
+    script_run(TTL);
+    CHECK(tenure_check(w) == TENURE_STANDING && tenure_check(c) == TENURE_WAITING);
+    CHECK(look_at(t, "x").tickets == 2);
+    CHECK(tenure_release(w, &err) == 0);
+    script_run(10);
+    CHECK(tenure_check(c) == TENURE_STANDING && look_at(t, "x").tickets == 1);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+static void a_question_that_does_not_happen_takes_nobody_along(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x"), *w = asked(other, "x");
+    CHECK(c && w && tenure_leave(c, &err) == 0);
+    script_refuse(0, CALL_UPDATE, 1);
+    CHECK(asked(t, "x") == NULL && tenure_class(err.code) == TENURE_CLASS_UNREACHABLE);
+    script_run(3);
+    CHECK(tenure_check(w) == TENURE_STANDING && look_at(t, "x").tickets == 1);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+/* The question is given up while it is under way, and with it whom it was to take along. */
+static void who_gives_up_its_question_still_lets_go_of_what_it_held(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x"), *w = asked(other, "x");
+    CHECK(c && w && tenure_leave(c, &err) == 0);
+    script_hold(0, CALL_UPDATE, true);
+    CHECK((c = asked_later(t, "x", 1)) != NULL && script_waiting(0, CALL_UPDATE) == 1);
+    CHECK(tenure_leave(c, &err) == 0);
+    script_hold(0, CALL_UPDATE, false);
+    script_run(TTL);
+    CHECK(tenure_check(w) == TENURE_STANDING && look_at(t, "x").tickets == 1);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+static void a_claim_that_leaves_before_its_answer_leaves_after_it(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    CHECK(held(t, "mine") != NULL);
+    script_hold(0, CALL_UPDATE, true);
+    tenure_claim *c = asked_later(t, "x", 1);
+    CHECK(c != NULL && tenure_leave(c, &err) == 0);
+    script_serve(0, CALL_UPDATE); /* granted, to nobody */
+    script_hold(0, CALL_UPDATE, false);
+    script_run(10);
+    CHECK(look_at(other, "x").tickets == 0 && held(other, "x") != NULL);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+static void who_closes_the_handle_lets_go_of_what_it_left(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x");
+    CHECK(c && tenure_leave(c, &err) == 0);
+    tenure_close(t);
+    CHECK(look_at(other, "x").tickets == 0 && strcmp(look_at(other, "x").cause, "released") == 0);
+    tenure_close(other);
+}
+
+/* P4 */
+static void what_was_lost_is_said_to_be_lost(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x");
+    CHECK(c != NULL);
+    script_pass(2 * TTL);
+    CHECK(tenure_leave(c, &err) == TENURE_LOST);
+    CHECK((c = held(t, "x")) != NULL && tenure_leave(c, &err) == 0);
+    script_pass(2 * TTL); /* it left, and its session ends before it was said */
+    CHECK((c = held(t, "x")) != NULL && look_at(t, "x").tickets == 1);
+    tenure_close(t);
+}
+
+static void nobody_is_taken_along_to_another_name(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *x = held(t, "x"), *y = held(t, "y");
+    CHECK(x && y && tenure_leave(x, &err) == 0 && tenure_leave(y, &err) == 0);
+    unsigned before = script_asked(0, CALL_UPDATE);
+    CHECK(held(t, "z") && held(t, "y") && script_asked(0, CALL_UPDATE) == before + 2);
+    CHECK(look_at(t, "x").tickets == 1 && look_at(t, "y").tickets == 1);
+    script_run(3);
+    CHECK(look_at(t, "x").tickets == 0 && look_at(t, "y").tickets == 1);
+    tenure_close(t);
+}
+
+/* ---- asking without waiting ------------------------------------------------------------------ */
+
+static void who_asks_for_later_does_not_wait(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    for (enum call held_back = 0; held_back < CALL_KINDS; held_back++)
+        script_hold(0, held_back, true);
+    int64_t before = tenure_now();
+    tenure_claim *c = asked_later(t, "x", 1);
+    CHECK(c != NULL && tenure_now() == before && tenure_check(c) == TENURE_WAITING);
+    script_serve(0, CALL_OPEN);
+    script_turn();
+    CHECK(script_waiting(0, CALL_UPDATE) == 1 && !heard(t, c, TENURE_EVENT_GRANTED, 0));
+    script_serve(0, CALL_UPDATE);
+    script_turn();
+    CHECK(tenure_check(c) == TENURE_STANDING && heard(t, c, TENURE_EVENT_GRANTED, 0));
+    for (enum call held_back = 0; held_back < CALL_KINDS; held_back++)
+        script_hold(0, held_back, false);
+    tenure_close(t);
+}
+
+static void what_cannot_be_asked_for_comes_as_an_event(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    CHECK(held(other, "x") && held(t, "mine"));
+    script_hold(0, CALL_UPDATE, true);
+    tenure_claim *c = asked_later(t, "x", 3);
+    CHECK(c != NULL);
+    script_serve(0, CALL_UPDATE);
+    script_turn();
+    CHECK(heard(t, c, TENURE_EVENT_REFUSED, TENURE_CONFLICT));
+    CHECK(tenure_wait(c, 0, &err) == TENURE_CONFLICT && tenure_release(c, &err) == 0);
+    script_hold(0, CALL_UPDATE, false);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+/* P2: no grant that comes after an outage is one too many. */
+static void who_asked_for_later_goes_on_asking_through_an_outage(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    CHECK(held(t, "mine") != NULL);
+    script_lose(0, CALL_UPDATE, 1);
+    script_refuse(0, CALL_UPDATE, 2);
+    tenure_claim *c = asked_later(t, "x", 1);
+    CHECK(c && tenure_check(c) == TENURE_WAITING);
+    script_run(TTL);
+    CHECK(c && tenure_check(c) == TENURE_STANDING && look_at(t, "x").tickets == 1);
+    tenure_close(t);
+}
+
+static void a_try_is_no_question_for_later(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c;
+    terms.later = true;
+    terms.wait_ms = 0;
+    CHECK(tenure_ask(t, "x", &terms, &c, &err) == TENURE_INVALID && strstr(err.text, "later"));
+    tenure_close(t);
+}
+
+int main(void)
+{
+    return TAP_RUN(TAP(who_leaves_and_asks_again_asks_the_store_once),
+                   TAP(who_leaves_and_asks_no_more_is_gone_within_two_milliseconds),
+                   TAP(who_waits_comes_before_who_leaves_and_asks_again),
+                   TAP(another_claim_of_the_handle_is_told_that_it_was_served),
+                   TAP(a_lost_answer_leaves_nothing_behind),
+                   TAP(a_question_that_does_not_happen_takes_nobody_along),
+                   TAP(who_gives_up_its_question_still_lets_go_of_what_it_held),
+                   TAP(a_claim_that_leaves_before_its_answer_leaves_after_it),
+                   TAP(who_closes_the_handle_lets_go_of_what_it_left),
+                   TAP(what_was_lost_is_said_to_be_lost),
+                   TAP(nobody_is_taken_along_to_another_name),
+                   TAP(who_asks_for_later_does_not_wait),
+                   TAP(what_cannot_be_asked_for_comes_as_an_event),
+                   TAP(who_asked_for_later_goes_on_asking_through_an_outage),
+                   TAP(a_try_is_no_question_for_later));
+}
