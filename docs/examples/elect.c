@@ -21,6 +21,7 @@ static bool handle(const tenure_event *event, bool leads)
         return leads;
     case TENURE_EVENT_ASKED_TO_STOP:
     case TENURE_EVENT_LOST:
+    case TENURE_EVENT_REFUSED:
         printf("leads no more: %s\n", event->reason);
         return false;
     }

@@ -24,7 +24,8 @@
  *  - Blocking: tenure_acquire(), work, tenure_release(); call tenure_process() at least every
  *    ttl/6, or let TENURE_PUMP do it in a thread.
  *  - Event loop: poll tenure_fd() for readability and call tenure_process(), then
- *    tenure_next_event() until it returns 0.  The descriptor never changes.
+ *    tenure_next_event() until it returns 0.  The descriptor never changes.  With terms.later and
+ *    tenure_leave() nothing waits for a store on the network (examples/jobs.c).
  *  - Background: TENURE_PUMP.  The pump takes what tenure_fd() would tell, so a program with a
  *    pump does not poll it: it asks tenure_check() where it matters, and tenure_next_event() at
  *    its own rhythm.
@@ -35,8 +36,9 @@
  * tenure_close() there frees memory and touches nothing of the parent's.
  * TIME.  Every duration is in milliseconds, in an int64_t whose name ends in _ms.
  * WAITING.  A call that has to ask the store waits for its answer for one attempt (ttl/6 of the
- * handle), tenure_ask() for two, tenure_look() for a ttl; tenure_wait(), tenure_acquire(),
- * tenure_transfer() and tenure_watch() wait as they are told.  tenure_open() may take some seconds.
+ * handle), tenure_ask() for two, unless it is for later, tenure_look() for a ttl; tenure_wait(),
+ * tenure_acquire(), tenure_transfer() and tenure_watch() wait as they are told.  tenure_open() may
+ * take some seconds.
  * ERRORS.  A call that can fail in words takes a tenure_error, which may be NULL.  What a call
  * returns through a pointer is untouched when it fails.
  * VERSIONS.  A struct that begins with a size grows at its end only.  Start from its initialiser:
@@ -273,7 +275,8 @@ int tenure_fd(const tenure *t);
 int tenure_process(tenure *t);
 
 /* Takes the next event: 1 and *ret is filled, 0, or TENURE_FORKED.  Those of one claim come in the
- * order of the list above; a kind that happened twice since the last call is told once. */
+ * order of the list above, and all claims are heard in turn; a kind that happened twice since the
+ * last call is told once. */
 int tenure_next_event(tenure *t, tenure_event *ret);
 
 /* ---- leases: ownership that outlives the process ------------------------------------------- */

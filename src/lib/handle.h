@@ -145,6 +145,7 @@ struct tenure {
     tenure_claim *claims;
     tenure_claim *parting;      /* those that wait to be taken along when they leave */
     tenure_claim *following;    /* the next one of the walk of a turn */
+    tenure_claim *heard;        /* whose event was told last */
     tenure_claim *verified;     /* the held claim that was last looked at without a reason */
     struct claim scratch;       /* for decisions */
     struct sweep sweep;

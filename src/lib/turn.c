@@ -266,14 +266,29 @@ static bool take_event(tenure_claim *c, tenure_event *ret)
     return false;
 }
 
+/* Claims are heard one after the other: else who gets what it asks for again at once, as in a store
+ * of this machine, would be the only one. */
+static bool next_event(tenure *t, tenure_event *ret)
+{
+    tenure_claim *first = t->heard && t->heard->next ? t->heard->next : t->claims;
+    for (tenure_claim *c = first; c;) {
+        if (c->phase != PHASE_LEAVING && take_event(c, ret)) {
+            t->heard = c;
+            return true;
+        }
+        c = c->next ? c->next : t->claims;
+        if (c == first)
+            break;
+    }
+    return false;
+}
+
 EXPORT int tenure_next_event(tenure *t, tenure_event *ret)
 {
     if (!handle_is_ours(t))
         return TENURE_FORKED;
-    int found = 0;
     pthread_mutex_lock(&t->mutex);
-    for (tenure_claim *c = t->claims; c && !found; c = c->next)
-        found = c->phase != PHASE_LEAVING && take_event(c, ret);
+    bool found = next_event(t, ret);
     pthread_mutex_unlock(&t->mutex);
     return found;
 }

@@ -118,6 +118,68 @@ static void a_waiter_is_granted_when_the_holder_releases(void)
     tenure_close(a);
 }
 
+/* P1, P2: each job has a token of its own, and who leaves is out of the way. */
+static void who_leaves_and_asks_again_takes_turns_with_who_waits(void)
+{
+    fresh();
+    tenure *a = open_as("a", TENURE_PUMP), *b = open_as("b", TENURE_PUMP);
+    tenure_claim *c, *w;
+    tenure_token last = 0;
+    CHECK(a && b);
+    for (int i = 0; i < 30; i++) {
+        CHECK(acquire(a, "x", 20000, &c) == 0 && tenure_claim_token(c) > last);
+        last = tenure_claim_token(c);
+        CHECK(tenure_leave(c, &err) == 0);
+    }
+    CHECK(acquire(b, "x", 20000, &w) == 0 && tenure_claim_token(w) > last);
+    last = tenure_claim_token(w);
+    CHECK(tenure_ask(a, "x", NULL, &c, &err) == 0 && tenure_check(c) == TENURE_WAITING);
+    CHECK(tenure_leave(w, &err) == 0);
+    CHECK(tenure_ask(b, "x", NULL, &w, &err) == 0);
+    CHECK(tenure_wait(c, 20000, &err) == 0 && tenure_claim_token(c) > last);
+    CHECK(tenure_check(w) == TENURE_WAITING);
+    tenure_close(a);
+    CHECK(tenure_wait(w, 20000, &err) == 0);
+    tenure_close(b);
+}
+
+static tenure_claim *ask_later(tenure *t, int i)
+{
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c = NULL;
+    char name[16];
+    snprintf(name, sizeof name, "n%d", i);
+    terms.later = true;
+    return tenure_ask(t, name, &terms, &c, &err) == 0 ? c : NULL;
+}
+
+static void an_event_loop_asks_and_leaves_without_waiting(void)
+{
+    enum { NAMES = 20, ROUNDS = 10 };
+    fresh();
+    tenure *t = open_as("a", 0), *other = open_as("b", 0);
+    tenure_claim *c;
+    tenure_event e;
+    tenure_token last[NAMES] = {0};
+    CHECK(t && other);
+    for (int i = 0; i < NAMES; i++)
+        CHECK(ask_later(t, i) != NULL);
+    for (int granted = 0; granted < NAMES * ROUNDS; granted++) {
+        CHECK(heard(t, TENURE_EVENT_GRANTED, &e));
+        int i = atoi(tenure_claim_name(e.claim) + 1);
+        CHECK(tenure_claim_token(e.claim) > last[i]); /* P1 */
+        last[i] = tenure_claim_token(e.claim);
+        CHECK(tenure_leave(e.claim, &err) == 0 && ask_later(t, i) != NULL);
+    }
+    tenure_close(t);
+    for (int i = 0; i < NAMES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", i);
+        CHECK(acquire(other, name, 20000, &c) == 0 && tenure_claim_token(c) > last[i]);
+    }
+    tenure_close(other);
+}
+
 static void a_waiter_is_granted_when_a_silent_holder_expires(void)
 {
     fresh();
@@ -448,6 +510,8 @@ int main(int argc, char **argv)
                    TAP(one_session_holds_many_names),
                    TAP(a_try_on_a_held_name_is_refused_and_names_the_holder),
                    TAP(a_waiter_is_granted_when_the_holder_releases),
+                   TAP(who_leaves_and_asks_again_takes_turns_with_who_waits),
+                   TAP(an_event_loop_asks_and_leaves_without_waiting),
                    TAP(a_waiter_is_granted_when_a_silent_holder_expires),
                    TAP(who_does_not_renew_is_told_by_check_before_the_store_gives_it_on),
                    TAP(a_pump_keeps_it_while_the_program_does_nothing),

@@ -24,7 +24,8 @@ static void a_forked_child_cannot_use_the_handle_and_keeps_nothing_alive(void)
         tenure_claim *d;
         bool fine = tenure_check(c) == TENURE_FORKED && tenure_process(a) == TENURE_FORKED &&
                     acquire(a, "y", 0, &d) == TENURE_FORKED &&
-                    tenure_release(c, NULL) == TENURE_FORKED && tenure_close(a) == NULL;
+                    tenure_release(c, NULL) == TENURE_FORKED &&
+                    tenure_leave(c, NULL) == TENURE_FORKED && tenure_close(a) == NULL;
         _exit(fine ? 0 : 1);
     }
     int status;

@@ -101,9 +101,54 @@ static void each_thread_is_woken_by_what_it_waits_for_and_somebody_always_turns(
     sem_destroy(&came);
 }
 
+/* ---- one job after the other ----------------------------------------------------------------- */
+
+#define JOBS 25
+
+struct worker {
+    tenure *t;
+    int done;
+    pthread_t thread;
+};
+
+static _Atomic int inside, met;
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c;
+    terms.wait_ms = LIMIT_S * 1000;
+    for (; w->done < JOBS && tenure_acquire(w->t, "x", &terms, &c, NULL) == 0; w->done++) {
+        if (atomic_fetch_add(&inside, 1) > 0)
+            atomic_store(&met, 1);
+        atomic_fetch_sub(&inside, 1);
+        if (tenure_leave(c, NULL) < 0)
+            break;
+    }
+    return NULL;
+}
+
+static void threads_that_leave_and_ask_again_take_turns(void)
+{
+    static struct worker w[THREADS];
+    fresh();
+    tenure *t = open_patient(TENURE_PUMP);
+    CHECK(t != NULL);
+    for (int i = 0; i < THREADS; i++) {
+        w[i] = (struct worker){.t = t};
+        CHECK(pthread_create(&w[i].thread, NULL, work, &w[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(w[i].thread, NULL) == 0 && w[i].done == JOBS);
+    CHECK(atomic_load(&met) == 0);
+    tenure_close(t);
+}
+
 int main(int argc, char **argv)
 {
     is_sqlite = argc > 1 && strcmp(argv[1], "sqlite") == 0;
     server = argc > 2 ? argv[2] : NULL;
-    return TAP_RUN(TAP(each_thread_is_woken_by_what_it_waits_for_and_somebody_always_turns));
+    return TAP_RUN(TAP(each_thread_is_woken_by_what_it_waits_for_and_somebody_always_turns),
+                   TAP(threads_that_leave_and_ask_again_take_turns));
 }

@@ -1,5 +1,6 @@
 /* tests/turns/leaving.c - a claim that is given up with the next question about its name, and a
  * question whose answer nobody waits for. */
+#include <stdio.h>
 #include <string.h>
 
 #include "script.h"
@@ -256,6 +257,30 @@ static void who_asks_for_later_does_not_wait(void)
     tenure_close(t);
 }
 
+/* On this store whatever is asked for is held at once, and could be told first for ever. */
+static void events_of_all_claims_are_heard_in_turn(void)
+{
+    enum { NAMES = 4, ROUNDS = 40 };
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    unsigned granted[NAMES] = {0};
+    char name[16];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        CHECK(asked_later(t, name, 1) != NULL);
+    }
+    tenure_event e;
+    for (int i = 0; i < NAMES * ROUNDS; i++) {
+        CHECK(tenure_next_event(t, &e) == 1 && e.kind == TENURE_EVENT_GRANTED);
+        snprintf(name, sizeof name, "%s", tenure_claim_name(e.claim));
+        granted[name[0] - '0']++;
+        CHECK(tenure_leave(e.claim, &err) == 0 && asked_later(t, name, 1) != NULL);
+    }
+    for (int i = 0; i < NAMES; i++)
+        CHECK(granted[i] == ROUNDS);
+    tenure_close(t);
+}
+
 static void what_cannot_be_asked_for_comes_as_an_event(void)
 {
     script_begin();
@@ -314,6 +339,7 @@ int main(void)
                    TAP(what_was_lost_is_said_to_be_lost),
                    TAP(nobody_is_taken_along_to_another_name),
                    TAP(who_asks_for_later_does_not_wait),
+                   TAP(events_of_all_claims_are_heard_in_turn),
                    TAP(what_cannot_be_asked_for_comes_as_an_event),
                    TAP(who_asked_for_later_goes_on_asking_through_an_outage),
                    TAP(a_try_is_no_question_for_later));
