@@ -2,7 +2,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/handle.h"
 #include "os/clock.h"
@@ -52,18 +51,6 @@ static bool is_over(const tenure_claim *c)
 {
     return atomic_load(&c->standing) != TENURE_STANDING ||
            instant_reached(clock_now(), INSTANT(atomic_load(&c->deadline_ms)));
-}
-
-/* What it watches is one with what others of the handle watch who wait for the name. */
-static void unwatch(tenure_claim *c)
-{
-    if (!c->watches)
-        return;
-    c->watches = false;
-    for (const tenure_claim *o = c->handle->claims; o; o = o->next)
-        if (o->watches && o->key_hash == c->key_hash && strcmp(o->name, c->name) == 0)
-            return;
-    c->handle->store->ops->watch_sessions(c->handle->store, c->name, NULL, 0);
 }
 
 /* Ends a held claim for good.  tenure_check() may have seen it first: then its word stands. */
@@ -122,7 +109,7 @@ static void ask_anew(tenure_claim *c)
     c->look_at = INSTANT(0);
     if (c->phase == PHASE_WAITING)
         phase_move(&c->phase, PHASE_ASKING);
-    unwatch(c);
+    watch_end(c);
 }
 
 void claims_lost(tenure *t, const char *why)
@@ -273,7 +260,7 @@ static void take_grant(tenure_claim *c, struct instant now)
     count_from(c, c->sent); /* it was granted later than that */
     atomic_store(&c->standing, TENURE_STANDING);
     claim_note(c, TENURE_EVENT_GRANTED, "granted with token %llu", (unsigned long long)s->token);
-    unwatch(c);
+    watch_end(c);
     note_told(c);
 }
 
@@ -283,10 +270,8 @@ static void take_place(tenure_claim *c, struct instant now)
     if (c->phase == PHASE_ASKING)
         phase_move(&c->phase, PHASE_WAITING);
     c->trouble.code = 0;
-    tenure *t = c->handle;
     POINT("look-listen");
-    c->watches = true;
-    t->store->ops->watch_sessions(t->store, c->name, s->watch, s->watch_count);
+    watch_begin(c, s->watch, s->watch_count);
     int64_t left = s->look_at.ms == INSTANT_NEVER.ms
                        ? INT64_MAX
                        : instant_diff(c->decision.now, s->look_at).ms;
@@ -512,7 +497,7 @@ tenure_claim *claim_free(tenure_claim *c)
     if (handle_is_ours(t)) {
         if (c->question != QUESTION_NONE && !c->op.op.done)
             t->store->ops->abandon(t->store, &c->op.op);
-        unwatch(c);
+        watch_end(c);
         leave_forget(c);
     }
     if (c->previous)

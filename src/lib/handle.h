@@ -99,7 +99,8 @@ struct tenure_claim {
     bool asked;          /* the ticket may be known to the store */
     bool must_leave;     /* lost, or given up: its ticket may still be in the record */
     bool awaited;        /* a call waits for the answer to its leaving, and frees it then */
-    bool watches;        /* the store was told whom, for its name */
+    uint32_t watch_count; /* whose end it wants to hear of while it waits (lib/watch.c) */
+    uint64_t watch[STANDING_WATCH_MAX];
     bool refused;        /* a try was answered with no, or the question cannot be right */
     tenure_error trouble; /* why it was refused or lost, or the last thing that went wrong */
 
@@ -197,6 +198,15 @@ void leave_alone(tenure_claim *c);
 
 /* It is about to be freed.  Mutex held. */
 void leave_forget(tenure_claim *c);
+
+/* ---- watch.c ------------------------------------------------------------------------------- */
+
+/* Claim c waits, and wants to hear of the end of these sessions, at most STANDING_WATCH_MAX; not of
+ * those any more that it watched before.  Mutex held. */
+void watch_begin(tenure_claim *c, const uint64_t *session, uint32_t count);
+
+/* It waits no longer.  Mutex held. */
+void watch_end(tenure_claim *c);
 
 /* ---- turn.c -------------------------------------------------------------------------------- */
 

@@ -1,0 +1,55 @@
+/* tests/turns/namesakes.c - several claims of one handle about one name. */
+#include <stdio.h>
+
+#include "script.h"
+#include "tap.h"
+
+#define TTL 6000
+
+static tenure_error err;
+
+static tenure_claim *asked(tenure *t, const char *name)
+{
+    tenure_claim *c = NULL;
+    return tenure_ask(t, name, NULL, &c, &err) == 0 ? c : NULL;
+}
+
+/* P7: what the one in front watches hides nothing of what the one behind it does. */
+static void each_claim_of_a_handle_is_told_of_the_death_before_it(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *first = script_open(TTL, 0), *between = script_open(TTL, 0);
+    tenure_claim *h = asked(first, "x"), *a = asked(t, "x"), *x = asked(between, "x");
+    tenure_claim *b = asked(t, "x");
+    CHECK(h && a && x && b);
+    script_run(2 * TTL); /* the first in line has looked again */
+    CHECK(tenure_release(a, &err) == 0 && tenure_release(h, &err) == 0);
+    script_run(5);
+    CHECK(tenure_check(x) == TENURE_STANDING && tenure_check(b) == TENURE_WAITING);
+    script_end_session(2);
+    script_run_alone(0, 5);
+    CHECK(tenure_check(b) == TENURE_STANDING);
+    tenure_close(first);
+    tenure_close(between);
+    tenure_close(t);
+}
+
+/* P7 */
+static void a_claim_behind_one_of_the_same_handle_takes_no_watch_away(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *holder = script_open(TTL, 0);
+    tenure_claim *h = asked(holder, "x"), *a = asked(t, "x"), *b = asked(t, "x");
+    CHECK(h && a && b);
+    script_end_session(1);
+    script_run_alone(0, 5);
+    CHECK(tenure_check(a) == TENURE_STANDING && tenure_check(b) == TENURE_WAITING);
+    tenure_close(holder);
+    tenure_close(t);
+}
+
+int main(void)
+{
+    return TAP_RUN(TAP(each_claim_of_a_handle_is_told_of_the_death_before_it),
+                   TAP(a_claim_behind_one_of_the_same_handle_takes_no_watch_away));
+}
