@@ -89,6 +89,7 @@ static tenure_claim *claim_new(tenure *t, const char *name, const tenure_terms *
     c->try_only = terms->wait_ms == 0;
     c->phase = PHASE_ASKING;
     c->ends_at = INSTANT_NEVER;
+    c->hidden = true;
     atomic_store(&c->standing, TENURE_WAITING);
     c->next = t->claims;
     if (t->claims)
@@ -137,6 +138,7 @@ static void finish_attempt(tenure_claim *c)
         claim_wait(c, give_up);
 }
 
+/* Returns a claim that is hidden: whoever gives it to its program shows it. */
 static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
                tenure_error *err)
 {
@@ -186,6 +188,8 @@ EXPORT int tenure_ask(tenure *t, const char *name, const tenure_terms *given, te
     if (!handle_enter(t))
         return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
     code = ask(t, name, &terms, ret, err);
+    if (code == 0)
+        (*ret)->hidden = false;
     handle_leave(t);
     return code;
 }
@@ -223,25 +227,37 @@ EXPORT int tenure_wait(tenure_claim *c, int64_t wait_ms, tenure_error *err)
     return code;
 }
 
+static int acquire(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
+                   tenure_error *err)
+{
+    tenure_claim *c;
+    int code = ask(t, name, terms, &c, err);
+    if (code < 0)
+        return code;
+    code = wait_until(c, limit_of(terms->wait_ms), err);
+    if (code < 0) {
+        claim_release(c, NULL);
+    } else {
+        c->hidden = false;
+        *ret = c;
+    }
+    return code;
+}
+
 EXPORT int tenure_acquire(tenure *t, const char *name, const tenure_terms *given,
                           tenure_claim **ret, tenure_error *err)
 {
-    tenure_claim *c;
     tenure_terms terms;
     int code = name_accept(name, err);
     if (code == 0)
         code = take_terms(given, &terms, err);
     if (code < 0)
         return code;
+    if (!handle_enter(t))
+        return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
     terms.later = false;
-    code = tenure_ask(t, name, &terms, &c, err);
-    if (code < 0)
-        return code;
-    code = tenure_wait(c, terms.wait_ms, err);
-    if (code < 0)
-        tenure_release(c, NULL);
-    else
-        *ret = c;
+    code = acquire(t, name, &terms, ret, err);
+    handle_leave(t);
     return code;
 }
 
@@ -299,7 +315,8 @@ EXPORT int tenure_trouble(tenure *t, tenure_error *ret)
     if (t->session.trouble.code < 0)
         code = error_copy(ret, &t->session.trouble);
     for (tenure_claim *c = t->claims; c && code == 0; c = c->next) {
-        if ((c->phase == PHASE_ASKING || c->phase == PHASE_WAITING) && c->trouble.code < 0)
+        bool waits = c->phase == PHASE_WAITING || (c->phase == PHASE_ASKING && !c->refused);
+        if (waits && c->trouble.code < 0)
             code = error_copy(ret, &c->trouble);
     }
     handle_leave(t);

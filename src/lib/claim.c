@@ -508,8 +508,8 @@ tenure_claim *claim_free(tenure_claim *c)
         c->next->previous = c->previous;
     if (t->verified == c)
         t->verified = c->previous;
-    if (t->heard == c)
-        t->heard = c->previous;
+    if (t->heard_next == c)
+        t->heard_next = c->next;
     if (t->following == c)
         t->following = c->next;
     free(c);

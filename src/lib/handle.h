@@ -102,6 +102,7 @@ struct tenure_claim {
     uint32_t watch_count; /* whose end it wants to hear of while it waits (lib/watch.c) */
     uint64_t watch[STANDING_WATCH_MAX];
     bool refused;        /* a try was answered with no, or the question cannot be right */
+    bool hidden;         /* the call that asks for it may still end it: nobody is told of it */
     tenure_error trouble; /* why it was refused or lost, or the last thing that went wrong */
 
     enum claim_question question;
@@ -146,7 +147,7 @@ struct tenure {
     tenure_claim *claims;
     tenure_claim *parting;      /* those that wait to be taken along when they leave */
     tenure_claim *following;    /* the next one of the walk of a turn */
-    tenure_claim *heard;        /* whose event was told last */
+    tenure_claim *heard_next;   /* who comes after the one whose event was told last */
     tenure_claim *verified;     /* the held claim that was last looked at without a reason */
     struct claim scratch;       /* for decisions */
     struct sweep sweep;

@@ -267,13 +267,14 @@ static bool take_event(tenure_claim *c, tenure_event *ret)
 }
 
 /* Claims are heard one after the other: else who gets what it asks for again at once, as in a store
- * of this machine, would be the only one. */
+ * of this machine, would be the only one.  New ones come in at the front, so it is remembered who
+ * is next, not who was last. */
 static bool next_event(tenure *t, tenure_event *ret)
 {
-    tenure_claim *first = t->heard && t->heard->next ? t->heard->next : t->claims;
+    tenure_claim *first = t->heard_next ? t->heard_next : t->claims;
     for (tenure_claim *c = first; c;) {
-        if (c->phase != PHASE_LEAVING && take_event(c, ret)) {
-            t->heard = c;
+        if (c->phase != PHASE_LEAVING && !c->hidden && take_event(c, ret)) {
+            t->heard_next = c->next;
             return true;
         }
         c = c->next ? c->next : t->claims;

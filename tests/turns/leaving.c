@@ -281,6 +281,93 @@ static void events_of_all_claims_are_heard_in_turn(void)
     tenure_close(t);
 }
 
+static void who_releases_and_asks_again_is_not_heard_alone(void)
+{
+    enum { NAMES = 3, ROUNDS = 20 };
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    int granted[NAMES] = {0};
+    char name[16];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        CHECK(asked_later(t, name, 1) != NULL);
+    }
+    tenure_event e;
+    for (int i = 0; i < NAMES * ROUNDS; i++) {
+        CHECK(tenure_next_event(t, &e) == 1 && e.kind == TENURE_EVENT_GRANTED);
+        snprintf(name, sizeof name, "%s", tenure_claim_name(e.claim));
+        granted[name[0] - '0']++;
+        CHECK(tenure_release(e.claim, &err) == 0 && asked_later(t, name, 1) != NULL);
+    }
+    for (int i = 0; i < NAMES; i++)
+        CHECK(granted[i] >= ROUNDS / 2);
+    tenure_close(t);
+}
+
+static tenure *shared;
+static int heard_meanwhile;
+
+static void another_thread_looks_for_events(void)
+{
+    tenure_event e;
+    script_serve(0, CALL_UPDATE);
+    if (tenure_process(shared) == 0)
+        heard_meanwhile += tenure_next_event(shared, &e);
+}
+
+/* A claim that the call which asked for it does not give to anybody: who was told of it could only
+ * do with it what must not be done with what is freed. */
+static void nobody_is_told_of_a_claim_that_its_program_has_not_got(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c;
+    tenure_event e;
+    CHECK(held(other, "x") && held(t, "mine") && tenure_next_event(t, &e) == 1);
+    shared = t;
+    script_hold(0, CALL_UPDATE, true);
+    terms.permits = 3;
+    script_meanwhile(another_thread_looks_for_events);
+    CHECK(tenure_ask(t, "x", &terms, &c, &err) == TENURE_CONFLICT && heard_meanwhile == 0);
+    terms.permits = 1;
+    terms.wait_ms = 0;
+    script_meanwhile(another_thread_looks_for_events);
+    CHECK(tenure_acquire(t, "x", &terms, &c, &err) == TENURE_HELD && heard_meanwhile == 0);
+    script_meanwhile(another_thread_looks_for_events);
+    CHECK(tenure_ask(t, "y", NULL, &c, &err) == 0 && heard_meanwhile == 0);
+    CHECK(heard(t, c, TENURE_EVENT_GRANTED, 0));
+    script_hold(0, CALL_UPDATE, false);
+    tenure_close(other);
+    tenure_close(t);
+}
+
+static void another_thread_goes_on(void)
+{
+    tenure_event e;
+    script_run_alone(0, TTL);
+    heard_meanwhile += tenure_next_event(shared, &e);
+}
+
+/* The same when the store's first answer came too late for tenure_ask(). */
+static void nobody_is_told_of_a_claim_that_is_still_acquired(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0), *other = script_open(TTL, 0);
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c;
+    tenure_event e;
+    CHECK(held(other, "x") && held(t, "mine") && tenure_next_event(t, &e) == 1);
+    shared = t;
+    heard_meanwhile = 0;
+    script_lose(0, CALL_UPDATE, 1);
+    script_meanwhile(another_thread_goes_on);
+    terms.permits = 3;
+    CHECK(tenure_acquire(t, "x", &terms, &c, &err) == TENURE_CONFLICT && heard_meanwhile == 0);
+    tenure_close(other);
+    tenure_close(t);
+}
+
 static void what_cannot_be_asked_for_comes_as_an_event(void)
 {
     script_begin();
@@ -292,6 +379,7 @@ static void what_cannot_be_asked_for_comes_as_an_event(void)
     script_serve(0, CALL_UPDATE);
     script_turn();
     CHECK(heard(t, c, TENURE_EVENT_REFUSED, TENURE_CONFLICT));
+    CHECK(tenure_trouble(t, NULL) == 0); /* the store can be used */
     CHECK(tenure_wait(c, 0, &err) == TENURE_CONFLICT && tenure_release(c, &err) == 0);
     script_hold(0, CALL_UPDATE, false);
     tenure_close(other);
@@ -340,6 +428,9 @@ int main(void)
                    TAP(nobody_is_taken_along_to_another_name),
                    TAP(who_asks_for_later_does_not_wait),
                    TAP(events_of_all_claims_are_heard_in_turn),
+                   TAP(who_releases_and_asks_again_is_not_heard_alone),
+                   TAP(nobody_is_told_of_a_claim_that_its_program_has_not_got),
+                   TAP(nobody_is_told_of_a_claim_that_is_still_acquired),
                    TAP(what_cannot_be_asked_for_comes_as_an_event),
                    TAP(who_asked_for_later_goes_on_asking_through_an_outage),
                    TAP(a_try_is_no_question_for_later));

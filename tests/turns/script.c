@@ -35,6 +35,7 @@ static struct {
     struct scripted at[HANDLES_MAX];
     int count;
     unsigned turns; /* since the clock moved */
+    void (*meanwhile)(void);
 } script = {.now = {1000000}};
 
 static void set_clock(struct instant when)
@@ -94,6 +95,10 @@ static bool has_work(const struct scripted *s)
 bool waiter_wait(const struct waiter *w, struct instant until)
 {
     const struct scripted *s = &script.at[w->fd];
+    void (*meanwhile)(void) = script.meanwhile;
+    script.meanwhile = NULL;
+    if (meanwhile)
+        meanwhile();
     struct instant when = instant_min(s->armed, until);
     if (when.ms == INSTANT_NEVER.ms && !has_work(s)) {
         puts("Bail out! a call waits for ever");
@@ -378,6 +383,11 @@ void script_swallow(int handle, enum call kind)
 void script_slow(int handle, enum call kind, int64_t ms)
 {
     script.at[handle].slow_ms[kind] = ms;
+}
+
+void script_meanwhile(void (*fn)(void))
+{
+    script.meanwhile = fn;
 }
 
 unsigned script_waiting(int handle, enum call kind)

@@ -38,6 +38,9 @@ void script_refuse(int handle, enum call kind, unsigned count);
 
 unsigned script_waiting(int handle, enum call kind);
 
+/* What another thread does while the next call waits, once. */
+void script_meanwhile(void (*fn)(void));
+
 /* The next request of this kind takes so long, as in a process that is stopped in its middle. */
 void script_slow(int handle, enum call kind, int64_t ms);
 
