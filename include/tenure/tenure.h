@@ -177,11 +177,12 @@ int tenure_release(tenure_claim *c, tenure_error *err);
 
 /* The same without waiting for the store: for loops that ask for the same name again, and for event
  * loops.  The ticket leaves with the next question of this handle about its name, in one request
- * with it, and alone after 2 ms when none comes, in the next turn (the pump's, tenure_process() or
- * any call); until then it is held for all others.  Whoever waits is served before who asks with
- * it.  0, also when it was never granted; TENURE_LOST or TENURE_EVICTED when it is known to have
- * ended before; TENURE_FORKED as above.  What the store says to it is not told: the handle goes on
- * trying until the session has expired. */
+ * with it, and alone after 2 ms when none comes, in the next turn (the pump's, tenure_process(), or
+ * any call that may ask the store); until then it is held for all others.  Of several that left a
+ * name each question takes one.  Whoever waits is served before who asks with it.  0, also when it
+ * was never granted; TENURE_LOST or TENURE_EVICTED when it is known to have ended before;
+ * TENURE_FORKED as above.  What the store says to it is not told: the handle goes on trying until
+ * the session has expired. */
 int tenure_leave(tenure_claim *c, tenure_error *err);
 
 /* Why the store could not be used when it was last tried: its code, with *ret (may be NULL)

@@ -157,6 +157,7 @@ static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_cl
         if (c->asked && session_is_ready(t)) { /* it may have been granted: take it back */
             phase_move(&c->phase, PHASE_LEAVING);
             c->must_leave = true;
+            leave_later(c, c->look_at);
             claim_turn(c, clock_now());
         } else {
             claim_free(c);
@@ -236,7 +237,7 @@ static int acquire(tenure *t, const char *name, const tenure_terms *terms, tenur
         return code;
     code = wait_until(c, limit_of(terms->wait_ms), err);
     if (code < 0) {
-        claim_release(c, NULL);
+        claim_release(c, instant_add(clock_now(), t->timing.attempt), NULL);
     } else {
         c->hidden = false;
         *ret = c;

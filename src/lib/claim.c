@@ -177,6 +177,7 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
         .ephemeral = true,
     };
     c->asked = true;
+    t->questions++;
     c->question = question;
     c->sent = now;
     c->notices_asked = t->session.notices;
@@ -415,8 +416,8 @@ static void give_up_question(tenure_claim *c, struct instant now)
     claim_answered(c, now);
 }
 
-/* Whether the clock, or tenure_check() in another thread, has ended it. */
-static void age(tenure_claim *c, struct instant now)
+/* The clock, or tenure_check() in another thread, may have ended it. */
+void claim_age(tenure_claim *c, struct instant now)
 {
     if (c->phase != PHASE_HELD)
         return;
@@ -438,7 +439,6 @@ static struct instant leave_turn(tenure_claim *c, struct instant now)
     if (t->session.id != c->id.session)
         c->must_leave = false; /* the session is over, and the ticket with it */
     if (c->must_leave && instant_reached(now, c->look_at)) {
-        leave_alone(c);
         c->look_at = instant_add(now, t->timing.attempt);
         claim_send(c, QUESTION_LEAVE, now);
     }
@@ -475,7 +475,7 @@ struct instant claim_turn(tenure_claim *c, struct instant now)
         else if (instant_reached(now, give_up_at(c)))
             give_up_question(c, now);
     }
-    age(c, now);
+    claim_age(c, now);
     if (c->question != QUESTION_NONE)
         return instant_min(give_up_at(c), ends_at(c));
     switch (c->phase) {

@@ -112,7 +112,7 @@ struct tenure_claim {
     struct instant look_at; /* look again then, on our clock */
     bool look_due;
 
-    tenure_claim *parting_next;     /* in the handle's list */
+    tenure_claim *parting_next;     /* in the handle's list, unless it is taken */
     tenure_claim *takes, *taken_by; /* who leaves with the question in flight, and with whose */
 
     uint64_t vigil_asked; /* store_vigil() when the question in flight was sent, */
@@ -145,8 +145,9 @@ struct tenure {
 
     struct session session;
     tenure_claim *claims;
-    tenure_claim *parting;      /* those that wait to be taken along when they leave */
+    tenure_claim *parting;      /* those that have left, until the store has heard of it */
     tenure_claim *following;    /* the next one of the walk of a turn */
+    uint64_t questions;         /* that its claims have asked */
     tenure_claim *heard_next;   /* who comes after the one whose event was told last */
     tenure_claim *verified;     /* the held claim that was last looked at without a reason */
     struct claim scratch;       /* for decisions */
@@ -183,8 +184,15 @@ int text_accept(const char *what, const char *s, size_t max, tenure_error *err);
 
 /* ---- leave.c ------------------------------------------------------------------------------- */
 
-/* Gives it up within one attempt and frees it; see tenure_release().  Mutex held. */
-int claim_release(tenure_claim *c, tenure_error *err);
+/* Gives it up and frees it; see tenure_release().  Waits until `give_up`.  Mutex held. */
+int claim_release(tenure_claim *c, struct instant give_up, tenure_error *err);
+
+/* It has left, which the store is told with the next question of the handle about its name, or when
+ * it is `at`.  Mutex held. */
+void leave_later(tenure_claim *c, struct instant at);
+
+/* When one of those wants to go alone, of which no answer is awaited.  Mutex held. */
+struct instant leave_due(const tenure *t);
 
 /* Claim c is about to ask: takes along one of the handle that has left the same name.  Returns its
  * ticket, of session 0 when there is none.  Mutex held. */
@@ -193,9 +201,6 @@ struct ticket_id leave_with(tenure_claim *c);
 /* The question of claim c was answered or given up: the one that it took along is freed when that
  * is `done`, else goes alone.  Mutex held. */
 void leave_answered(tenure_claim *c, bool done);
-
-/* It is not to be taken along any more.  Mutex held. */
-void leave_alone(tenure_claim *c);
 
 /* It is about to be freed.  Mutex held. */
 void leave_forget(tenure_claim *c);
@@ -278,6 +283,9 @@ void sweep_stop(tenure *t);
 /* ---- claim.c ------------------------------------------------------------------------------- */
 
 struct instant claim_turn(tenure_claim *c, struct instant now);
+
+/* Only what the clock does to it.  Mutex held. */
+void claim_age(tenure_claim *c, struct instant now);
 
 /* A renewal said that somebody was told to stop: before it counts, each claim has to look.  Mutex
  * held. */

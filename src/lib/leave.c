@@ -26,6 +26,8 @@ static int leave_lost(tenure_claim *c, tenure_error *err)
     int code = error_copy(err, &c->trouble);
     c->pending = 0;
     phase_move(&c->phase, PHASE_LEAVING);
+    if (c->must_leave)
+        leave_later(c, c->look_at);
     claim_turn(c, clock_now());
     return code;
 }
@@ -51,11 +53,10 @@ static bool send_leave(tenure_claim *c, struct instant give_up)
     return c->question != QUESTION_LEAVE && c->sent.ms == now.ms;
 }
 
-/* Asks the store to take the ticket out, for at most one attempt. */
-static int leave(tenure_claim *c, tenure_error *err)
+/* Asks the store to take the ticket out. */
+static int leave(tenure_claim *c, struct instant give_up, tenure_error *err)
 {
     tenure *t = c->handle;
-    struct instant give_up = instant_add(clock_now(), t->timing.attempt);
     while (c->question != QUESTION_NONE && !instant_reached(clock_now(), give_up))
         claim_wait(c, give_up);
     if (c->phase == PHASE_LOST)
@@ -68,7 +69,7 @@ static int leave(tenure_claim *c, tenure_error *err)
     bool held = c->phase == PHASE_HELD;
     bool answered = send_leave(c, give_up);
     if (!answered || c->must_leave) {
-        handle_arm(t, c->look_at);
+        leave_later(c, c->look_at);
         if (!answered)
             return error_set(err, TENURE_UNSURE, "%s: the store did not answer the release",
                              c->name);
@@ -82,14 +83,14 @@ static int leave(tenure_claim *c, tenure_error *err)
     return code;
 }
 
-int claim_release(tenure_claim *c, tenure_error *err)
+int claim_release(tenure_claim *c, struct instant give_up, tenure_error *err)
 {
     claim_turn(c, clock_now()); /* only the clock may have ended it since */
     if (c->phase == PHASE_LOST)
         return leave_lost(c, err);
     if (is_unknown(c))
         return leave_unknown(c);
-    return leave(c, err);
+    return leave(c, give_up, err);
 }
 
 EXPORT int tenure_release(tenure_claim *c, tenure_error *err)
@@ -99,23 +100,15 @@ EXPORT int tenure_release(tenure_claim *c, tenure_error *err)
     tenure *t = c->handle;
     if (!handle_enter(t))
         return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
-    int code = claim_release(c, err);
+    int code = claim_release(c, instant_add(clock_now(), t->timing.attempt), err);
     handle_leave(t);
     return code;
 }
 
 /* ---- with the next question ------------------------------------------------------------------ */
 
-static void part(tenure_claim *c, struct instant at)
-{
-    tenure *t = c->handle;
-    c->look_at = at; /* then it goes alone */
-    c->parting_next = t->parting;
-    t->parting = c;
-    handle_arm(t, at);
-}
-
-void leave_alone(tenure_claim *c)
+/* Takes it off the list of those that are leaving. */
+static void unlist(tenure_claim *c)
 {
     tenure_claim **at = &c->handle->parting;
     while (*at && *at != c)
@@ -124,15 +117,44 @@ void leave_alone(tenure_claim *c)
         *at = c->parting_next;
 }
 
+void leave_later(tenure_claim *c, struct instant at)
+{
+    tenure *t = c->handle;
+    unlist(c);
+    c->look_at = at;
+    c->parting_next = t->parting;
+    t->parting = c;
+    handle_arm(t, at);
+}
+
+struct instant leave_due(const tenure *t)
+{
+    struct instant due = INSTANT_NEVER;
+    for (const tenure_claim *p = t->parting; p; p = p->parting_next) {
+        if (p->question == QUESTION_NONE)
+            due = instant_min(due, p->look_at);
+    }
+    return due;
+}
+
+/* Whether p can go with a question of claim c.  What it asked itself may be under way, but not its
+ * leaving. */
+static bool may_go_with(const tenure_claim *p, const tenure_claim *c)
+{
+    return p->key_hash == c->key_hash && p->id.session == c->id.session &&
+           p->question != QUESTION_LEAVE && p->must_leave && strcmp(p->name, c->name) == 0;
+}
+
 struct ticket_id leave_with(tenure_claim *c)
 {
-    tenure_claim *p = c->handle->parting;
-    while (p && (p->key_hash != c->key_hash || p->question != QUESTION_NONE ||
-                 p->id.session != c->id.session || strcmp(p->name, c->name) != 0))
-        p = p->parting_next;
+    tenure_claim *p = NULL;
+    for (tenure_claim *o = c->handle->parting; o; o = o->parting_next) {
+        if (may_go_with(o, c) && (!p || atomic_load(&o->token) != 0))
+            p = o; /* rather one that was granted: it stands in the way */
+    }
     if (!p)
         return (struct ticket_id){0, 0};
-    leave_alone(p);
+    unlist(p);
     p->look_at = INSTANT_NEVER;
     p->taken_by = c;
     c->takes = p;
@@ -151,15 +173,18 @@ static tenure_claim *put_down(tenure_claim *c)
 void leave_answered(tenure_claim *c, bool done)
 {
     tenure_claim *p = put_down(c);
-    if (p && done)
+    if (!p)
+        return;
+    bool asks = p->question != QUESTION_NONE && !p->op.op.done; /* maybe for its ticket, after us */
+    if (done && !asks)
         claim_free(p);
-    else if (p)
-        part(p, INSTANT(0)); /* the store may have heard of it or not: once more does no harm */
+    else
+        leave_later(p, INSTANT(0)); /* whether the store has heard or not: twice does no harm */
 }
 
 void leave_forget(tenure_claim *c)
 {
-    leave_alone(c);
+    unlist(c);
     leave_answered(c, false);
     if (c->taken_by)
         put_down(c->taken_by);
@@ -183,7 +208,7 @@ EXPORT int tenure_leave(tenure_claim *c, tenure_error *err)
         phase_move(&c->phase, PHASE_LEAVING);
         c->must_leave = true;
         c->pending = 0;
-        part(c, instant_add(now, SPAN(LEAVE_WITHIN_MS)));
+        leave_later(c, instant_add(now, SPAN(LEAVE_WITHIN_MS)));
     }
     handle_leave(t);
     return code;

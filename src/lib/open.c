@@ -374,10 +374,10 @@ static void release_all(tenure *t, struct instant limit)
     tenure_claim *c;
     for (c = t->parting; c; c = c->parting_next)
         c->look_at = INSTANT(0);
-    if (t->parting)
+    while (leave_due(t).ms == 0 && !instant_reached(clock_now(), limit))
         handle_turn(t);
     while ((c = first_to_release(t)) != NULL && !instant_reached(clock_now(), limit))
-        claim_release(c, NULL);
+        claim_release(c, limit, NULL);
     while (is_leaving(t) && !instant_reached(clock_now(), limit))
         handle_wait(t, limit);
 }

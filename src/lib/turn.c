@@ -33,14 +33,24 @@ static void take_hints(tenure *t)
     }
 }
 
+/* An embedded store that is stuck takes its time for each question: the first one that took half
+ * an attempt is the last one of this turn. */
 static struct instant claims_turn(tenure *t, struct instant now)
 {
     struct instant next = INSTANT_NEVER;
+    struct instant late = instant_add(now, SPAN(t->timing.attempt.ms / 2));
+    bool is_late = false;
     for (tenure_claim *c = t->claims; c; c = t->following) {
+        uint64_t questions = t->questions;
         t->following = c->next; /* one that has left is freed in its turn, or in another one's */
-        next = instant_min(next, claim_turn(c, now));
+        if (is_late)
+            claim_age(c, now);
+        else
+            next = instant_min(next, claim_turn(c, now));
+        if (t->questions != questions && instant_reached(now = clock_now(), late))
+            is_late = true;
     }
-    return next;
+    return is_late ? INSTANT(0) : instant_min(next, leave_due(t));
 }
 
 void handle_turn(tenure *t)

@@ -235,6 +235,106 @@ static void nobody_is_taken_along_to_another_name(void)
     tenure_close(t);
 }
 
+/* Each renewal looks at what is held. */
+static void who_leaves_while_it_is_looked_at_leaves_with_the_next_question(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x");
+    script_hold(0, CALL_UPDATE, true);
+    script_run(TTL / 3 + 1);
+    CHECK(c && script_waiting(0, CALL_UPDATE) == 1 && tenure_leave(c, &err) == 0);
+    script_hold(0, CALL_UPDATE, false);
+    CHECK((c = held(t, "x")) != NULL);
+    script_serve(0, CALL_UPDATE);
+    script_run(10);
+    CHECK(c && tenure_check(c) == TENURE_STANDING && look_at(t, "x").tickets == 1);
+    tenure_close(t);
+}
+
+static void who_leaves_before_its_answer_leaves_with_the_next_question(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    CHECK(held(t, "mine") != NULL);
+    script_hold(0, CALL_UPDATE, true);
+    tenure_claim *c = asked_later(t, "x", 1);
+    CHECK(c && tenure_leave(c, &err) == 0);
+    script_hold(0, CALL_UPDATE, false);
+    CHECK((c = held(t, "x")) != NULL); /* its question comes first */
+    script_serve(0, CALL_UPDATE);
+    script_run(10);
+    CHECK(c && tenure_check(c) == TENURE_STANDING && look_at(t, "x").tickets == 1); /* P2 */
+    tenure_close(t);
+}
+
+/* P2: what could not be given back does not stand in our own way. */
+static void what_the_store_did_not_hear_of_leaves_with_the_next_question(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *c = held(t, "x");
+    script_refuse(0, CALL_UPDATE, 1);
+    CHECK(c && tenure_class(tenure_release(c, &err)) == TENURE_CLASS_UNREACHABLE);
+    CHECK((c = held(t, "x")) != NULL);
+    script_refuse(0, CALL_UPDATE, 1);
+    CHECK(c && tenure_leave(c, &err) == 0);
+    script_run(5);
+    CHECK(look_at(t, "x").tickets == 1 && (c = held(t, "x")) != NULL);
+    CHECK(c && tenure_release(c, &err) == 0);
+    script_lose(0, CALL_UPDATE, 1);
+    CHECK(held(t, "x") == NULL && err.code == TENURE_UNSURE);
+    CHECK((c = held(t, "x")) != NULL && look_at(t, "x").tickets == 1);
+    script_run(TTL);
+    CHECK(tenure_check(c) == TENURE_STANDING && look_at(t, "x").tickets == 1);
+    tenure_close(t);
+}
+
+/* When its question is given up it goes alone, and at once. */
+static void who_leaves_with_an_older_claim_does_not_wait_for_its_next_attempt(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c, *p;
+    CHECK(held(t, "mine") != NULL);
+    terms.permits = 2;
+    script_lose(0, CALL_UPDATE, 1);
+    CHECK(tenure_ask(t, "x", &terms, &c, &err) == 0); /* asks again after a twelfth of the ttl */
+    CHECK(tenure_acquire(t, "x", &terms, &p, &err) == 0);
+    script_run(TTL / 12 - 1);
+    CHECK(tenure_leave(p, &err) == 0);
+    script_hold(0, CALL_UPDATE, true);
+    script_run(1);
+    CHECK(script_waiting(0, CALL_UPDATE) == 1);
+    script_hold(0, CALL_UPDATE, false);
+    script_run(TTL / 6 + 2);
+    CHECK(tenure_check(c) == TENURE_WAITING && look_at(t, "x").tickets == 1);
+    tenure_close(t);
+}
+
+static void a_store_that_is_stuck_keeps_nobody_longer_than_an_attempt(void)
+{
+    enum { NAMES = 6 };
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *c[NAMES];
+    char name[16];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        CHECK((c[i] = held(t, name)) != NULL);
+    }
+    for (int i = 0; i < NAMES; i++)
+        CHECK(tenure_leave(c[i], &err) == 0);
+    script_pass(3);
+    script_jam(0, CALL_UPDATE, TTL / 6);
+    int64_t before = tenure_now();
+    CHECK(tenure_process(t) == 0 && tenure_now() - before <= TTL / 6);
+    before = tenure_now();
+    tenure_close(t);
+    CHECK(tenure_now() - before <= TTL / 6);
+}
+
 /* ---- asking without waiting ------------------------------------------------------------------ */
 
 static void who_asks_for_later_does_not_wait(void)
@@ -426,6 +526,11 @@ int main(void)
                    TAP(who_closes_the_handle_lets_go_of_what_it_left),
                    TAP(what_was_lost_is_said_to_be_lost),
                    TAP(nobody_is_taken_along_to_another_name),
+                   TAP(who_leaves_while_it_is_looked_at_leaves_with_the_next_question),
+                   TAP(who_leaves_before_its_answer_leaves_with_the_next_question),
+                   TAP(what_the_store_did_not_hear_of_leaves_with_the_next_question),
+                   TAP(who_leaves_with_an_older_claim_does_not_wait_for_its_next_attempt),
+                   TAP(a_store_that_is_stuck_keeps_nobody_longer_than_an_attempt),
                    TAP(who_asks_for_later_does_not_wait),
                    TAP(events_of_all_claims_are_heard_in_turn),
                    TAP(who_releases_and_asks_again_is_not_heard_alone),

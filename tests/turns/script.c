@@ -21,6 +21,7 @@ struct scripted {
     bool answered; /* an answer waits to be taken */
     bool held[CALL_KINDS];
     int64_t slow_ms[CALL_KINDS];
+    int64_t jam_ms[CALL_KINDS];
     unsigned lost[CALL_KINDS]; /* so many of the next ones lose their answers, */
     unsigned refused[CALL_KINDS]; /* and then so many do not happen */
     unsigned asked[CALL_KINDS];
@@ -151,6 +152,11 @@ static void take(struct store *store, enum call kind, struct store_op *op)
     if (s->held[kind]) {
         op->next = s->waiting[kind];
         s->waiting[kind] = op;
+        return;
+    }
+    if (s->jam_ms[kind] > 0) {
+        set_clock(instant_add(script.now, SPAN(s->jam_ms[kind])));
+        store_op_fail(op, TENURE_BUSY, "jammed by the script");
         return;
     }
     if (s->lost[kind] == 0 && s->refused[kind] > 0) {
@@ -388,6 +394,11 @@ void script_slow(int handle, enum call kind, int64_t ms)
 void script_meanwhile(void (*fn)(void))
 {
     script.meanwhile = fn;
+}
+
+void script_jam(int handle, enum call kind, int64_t ms)
+{
+    script.at[handle].jam_ms[kind] = ms;
 }
 
 unsigned script_waiting(int handle, enum call kind)

@@ -44,6 +44,9 @@ void script_meanwhile(void (*fn)(void));
 /* The next request of this kind takes so long, as in a process that is stopped in its middle. */
 void script_slow(int handle, enum call kind, int64_t ms);
 
+/* From now on each request of this kind takes so long, and then does not happen. */
+void script_jam(int handle, enum call kind, int64_t ms);
+
 /* How many requests of this kind the handle has sent. */
 unsigned script_asked(int handle, enum call kind);
 
