@@ -164,10 +164,23 @@ void etcd_link_start(struct etcd_store *s)
     connect_next(s, ENOENT);
 }
 
+/* Whether there are others that were not tried since one was last of use. */
+static bool has_others(const struct etcd_store *s)
+{
+    return s->link.failures + 1 < (unsigned)s->place.endpoints;
+}
+
+/* A member that says nothing leaves the others time within the same attempt. */
 static struct span connect_limit(const struct etcd_store *s)
 {
-    int64_t ms = s->patience.ms;
+    int64_t ms = has_others(s) ? s->patience.ms / s->place.endpoints : s->patience.ms;
     return SPAN(ms < CONNECT_MIN_MS ? CONNECT_MIN_MS : ms > CONNECT_MAX_MS ? CONNECT_MAX_MS : ms);
+}
+
+/* ... also when it takes connections, and answers nobody. */
+static struct span answer_limit(const struct etcd_store *s)
+{
+    return !s->greeted && has_others(s) ? connect_limit(s) : s->patience;
 }
 
 /* The connection carries bytes both ways. */
@@ -375,7 +388,7 @@ static void check_silence(struct etcd_store *s)
     struct etcd_link *l = &s->link;
     struct instant now = clock_now();
     const struct etcd_call *c = oldest_call(l);
-    if (c && instant_reached(now, instant_add(c->sent, s->patience))) {
+    if (c && instant_reached(now, instant_add(c->sent, answer_limit(s)))) {
         drop(s, "it did not answer within the time allowed");
     } else if (l->calls && instant_reached(now, instant_add(l->heard, SPAN(2 * PING_MS)))) {
         drop(s, "it does not answer any more");
@@ -419,7 +432,7 @@ struct instant etcd_link_due(const struct etcd_store *s)
         if (l->calls)
             due = instant_add(l->heard.ms > l->pinged.ms ? l->heard : l->pinged, SPAN(PING_MS));
         if (oldest_call(l))
-            due = instant_min(due, instant_add(oldest_call(l)->sent, s->patience));
+            due = instant_min(due, instant_add(oldest_call(l)->sent, answer_limit(s)));
         return due;
     }
     return INSTANT_NEVER;

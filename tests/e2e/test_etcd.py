@@ -107,6 +107,21 @@ def test_a_member_that_is_silent_is_left_for_another(start):
     assert cli.lock_once() > token
 
 
+def test_a_first_request_that_meets_a_member_that_hangs_goes_to_another(start, tmp_path):
+    cluster, cli = start(3)
+    cli.lock_once()
+    leader = cluster.leader()
+    first, *others = sorted(cluster.members, key=lambda m: m is leader)
+    members = ",".join(m.endpoint() for m in [first, *others])
+    first.process.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    done = cli.run("lock", "--ttl", "60s", "--store", f"etcd://{members}/test", "job", "--", "true")
+    took = time.monotonic() - began
+    first.process.send_signal(signal.SIGCONT)
+    assert done.code == 0, done.err
+    assert took < 60 / 6  # it did not cost the whole attempt
+
+
 def test_a_holder_that_cannot_reach_the_store_is_lost_before_anybody_else_holds(start):
     cluster, cli = start()
     process, token = cli.hold("job", "--ttl", "3s")
