@@ -138,10 +138,11 @@ typedef struct tenure_terms {
     int64_t wait_ms;  /* TENURE_FOREVER, 0 (try), or a limit; used by tenure_acquire() */
     const char *value; /* published beside the claim, up to 1024 bytes of UTF-8; NULL: empty */
     bool later;       /* tenure_ask() does not wait for the store's first answer; not with a try */
+    char unused[7];   /* zero: an older library looks at all that it does not know */
 } tenure_terms;
 
 #define TENURE_TERMS_INIT { sizeof(tenure_terms), TENURE_LOCK, false, 1, 0, TENURE_FOREVER, NULL, \
-                            false }
+                            false, {0} }
 
 /* Asks for a name and returns at once with a claim that is asking, waiting or already held.
  *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; see names.md.

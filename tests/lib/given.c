@@ -45,8 +45,17 @@ static void a_size_that_no_version_had_is_refused_and_nothing_is_taken(void)
     }
 }
 
+/* No initialiser sets the padding behind the last field, and an older library refuses what is not
+ * zero there. */
+static void nothing_is_behind_the_last_field(void)
+{
+    CHECK(sizeof(tenure_options) == GIVEN_LEAST(tenure_options, max_silence_ms));
+    CHECK(sizeof(void *) < 8 || sizeof(tenure_terms) == GIVEN_LEAST(tenure_terms, unused));
+}
+
 int main(void)
 {
     return TAP_RUN(TAP(what_an_older_program_does_not_know_of_is_as_by_default),
-                   TAP(a_size_that_no_version_had_is_refused_and_nothing_is_taken));
+                   TAP(a_size_that_no_version_had_is_refused_and_nothing_is_taken),
+                   TAP(nothing_is_behind_the_last_field));
 }
