@@ -417,7 +417,7 @@ static void give_up_question(tenure_claim *c, struct instant now)
 }
 
 /* The clock, or tenure_check() in another thread, may have ended it. */
-void claim_age(tenure_claim *c, struct instant now)
+static void age(tenure_claim *c, struct instant now)
 {
     if (c->phase != PHASE_HELD)
         return;
@@ -467,7 +467,7 @@ static struct instant ask_turn(tenure_claim *c, struct instant now)
     return c->question != QUESTION_NONE ? give_up_at(c) : c->look_at;
 }
 
-struct instant claim_turn(tenure_claim *c, struct instant now)
+void claim_catch_up(tenure_claim *c, struct instant now)
 {
     if (c->question != QUESTION_NONE) {
         if (c->op.op.done)
@@ -475,7 +475,12 @@ struct instant claim_turn(tenure_claim *c, struct instant now)
         else if (instant_reached(now, give_up_at(c)))
             give_up_question(c, now);
     }
-    claim_age(c, now);
+    age(c, now);
+}
+
+struct instant claim_turn(tenure_claim *c, struct instant now)
+{
+    claim_catch_up(c, now);
     if (c->question != QUESTION_NONE)
         return instant_min(give_up_at(c), ends_at(c));
     switch (c->phase) {

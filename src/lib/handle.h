@@ -99,7 +99,8 @@ struct tenure_claim {
     bool asked;          /* the ticket may be known to the store */
     bool must_leave;     /* lost, or given up: its ticket may still be in the record */
     bool awaited;        /* a call waits for the answer to its leaving, and frees it then */
-    uint32_t watch_count; /* whose end it wants to hear of while it waits (lib/watch.c) */
+    bool watches;         /* the store was told whose end it wants to hear of while it waits: */
+    uint32_t watch_count; /* lib/watch.c */
     uint64_t watch[STANDING_WATCH_MAX];
     bool refused;        /* a try was answered with no, or the question cannot be right */
     bool hidden;         /* the call that asks for it may still end it: nobody is told of it */
@@ -211,6 +212,10 @@ void leave_forget(tenure_claim *c);
  * those any more that it watched before.  Mutex held. */
 void watch_begin(tenure_claim *c, const uint64_t *session, uint32_t count);
 
+/* It is about to look anew: of whom it watched somebody may be dead, whom the store would tell of
+ * again and again.  Mutex held. */
+void watch_hinted(tenure_claim *c);
+
 /* It waits no longer.  Mutex held. */
 void watch_end(tenure_claim *c);
 
@@ -284,8 +289,8 @@ void sweep_stop(tenure *t);
 
 struct instant claim_turn(tenure_claim *c, struct instant now);
 
-/* Only what the clock does to it.  Mutex held. */
-void claim_age(tenure_claim *c, struct instant now);
+/* Takes its answer, and what the clock has done to it, and asks nothing.  Mutex held. */
+void claim_catch_up(tenure_claim *c, struct instant now);
 
 /* A renewal said that somebody was told to stop: before it counts, each claim has to look.  Mutex
  * held. */

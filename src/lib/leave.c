@@ -85,7 +85,7 @@ static int leave(tenure_claim *c, struct instant give_up, tenure_error *err)
 
 int claim_release(tenure_claim *c, struct instant give_up, tenure_error *err)
 {
-    claim_turn(c, clock_now()); /* only the clock may have ended it since */
+    claim_catch_up(c, clock_now());
     if (c->phase == PHASE_LOST)
         return leave_lost(c, err);
     if (is_unknown(c))
@@ -199,7 +199,7 @@ EXPORT int tenure_leave(tenure_claim *c, tenure_error *err)
         return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
     struct instant now = clock_now();
     int code = 0;
-    claim_turn(c, now); /* only the clock may have ended it since */
+    claim_catch_up(c, now);
     if (c->phase == PHASE_LOST) {
         code = leave_lost(c, err);
     } else if (is_unknown(c)) {

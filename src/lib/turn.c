@@ -27,8 +27,10 @@ static void take_hints(tenure *t)
             bool holds = c->phase == PHASE_HELD;
             /* An "all" hint only says that something moved somewhere: who holds learns of what
              * concerns it by its own hints and its renewals. */
-            if (hint.all ? waits : (waits || holds) && hint.key_hash == c->key_hash)
+            if (hint.all ? waits : (waits || holds) && hint.key_hash == c->key_hash) {
                 c->look_due = true;
+                watch_hinted(c);
+            }
         }
     }
 }
@@ -44,7 +46,7 @@ static struct instant claims_turn(tenure *t, struct instant now)
         uint64_t questions = t->questions;
         t->following = c->next; /* one that has left is freed in its turn, or in another one's */
         if (is_late)
-            claim_age(c, now);
+            claim_catch_up(c, now);
         else
             next = instant_min(next, claim_turn(c, now));
         if (t->questions != questions && instant_reached(now = clock_now(), late))

@@ -27,7 +27,8 @@ static void tell(const tenure_claim *c)
     for (uint32_t i = 0; i < c->watch_count; i++)
         add(session, &count, c->watch[i]);
     for (const tenure_claim *o = c->handle->claims; o; o = o->next) {
-        if (o->watch_count == 0 || o->key_hash != c->key_hash || strcmp(o->name, c->name) != 0)
+        bool waits = o->watch_count > 0 && o->phase == PHASE_WAITING;
+        if (!waits || o->key_hash != c->key_hash || strcmp(o->name, c->name) != 0)
             continue;
         for (uint32_t i = 0; i < o->watch_count; i++)
             add(session, &count, o->watch[i]);
@@ -39,13 +40,20 @@ void watch_begin(tenure_claim *c, const uint64_t *session, uint32_t count)
 {
     memcpy(c->watch, session, count * sizeof *session);
     c->watch_count = count;
+    c->watches = true;
     tell(c);
+}
+
+void watch_hinted(tenure_claim *c)
+{
+    c->watch_count = 0;
 }
 
 void watch_end(tenure_claim *c)
 {
-    if (c->watch_count == 0)
+    if (!c->watches)
         return;
+    c->watches = false;
     c->watch_count = 0;
     tell(c);
 }
