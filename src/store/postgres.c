@@ -93,8 +93,7 @@ static void pg_abandon(struct store *store, struct store_op *op)
         }
         struct instant spent = instant_add(link_limit(s, &s->line), SPAN(-s->patience.ms / 10));
         if (s->line.busy && instant_reached(clock_now(), spent)) {
-            link_drop(s, &s->line, TENURE_UNREACHABLE,
-                      "the server did not answer within the time allowed");
+            link_time_out(s, &s->line, "the server did not answer within the time allowed");
             s->line.retry = clock_now();
         }
     }
@@ -164,9 +163,7 @@ static void pg_free(struct pg_store *s)
     free(s->relied.at);
     fence_set_free(&s->fences);
     free(s->watch);
-    free(s->end_channel);
-    free(s->conninfo);
-    free(s->url);
+    pg_parsed_free(s);
     free(s);
 }
 
@@ -232,7 +229,7 @@ static struct pg_store *allocate(const struct store_options *opt)
 /* A refusal is an answer: no need to wait for a better one. */
 static bool is_open(const struct pg_store *s)
 {
-    return s->greeted || s->line.trouble.code < 0;
+    return s->greeted || (s->line.trouble.code < 0 && !s->line.goes_on);
 }
 
 int postgres_store_open(const struct url *url, const struct store_options *opt, struct store **ret,

@@ -20,6 +20,7 @@
 #define STORE_POSTGRES_ENGINE_H
 
 #include "store/postgres_code.h"
+#include "store/postgres_hosts.h"
 #include "store/postgres_libpq.h"
 
 #include "core/timing.h"
@@ -40,6 +41,7 @@
 #define PG_CONNECT_MS 1000 /* even when patience is shorter: for a connection, and for the first
                             * request of its kind on it, when the server makes its plans; a renewal
                             * gets so long since its connection began only */
+#define PG_SHARE_MS 500    /* of that, for each of several hosts, at least */
 #define PG_NAME_AFTER 4    /* answers, before a statement gets a name */
 #define PG_HOLD_AFTER 4    /* losses, before a record is waited for */
 #define PG_POLL_MS 250     /* between looks when no bell can be heard */
@@ -75,6 +77,8 @@ struct link {
     struct instant since; /* when the attempt or the request in flight began */
     struct instant retry; /* not to be tried before */
     unsigned failures;    /* in a row */
+    int silent;           /* hosts that let it wait, in a row */
+    bool goes_on;         /* ... and the next one was not tried yet */
     bool busy;            /* a request is in flight */
     unsigned char answers[REQUESTS]; /* it gave to each request, up to PG_NAME_AFTER */
     unsigned named;       /* 1 << request for those whose statement has a name here */
@@ -166,6 +170,7 @@ struct watch {
 struct pg_store {
     struct store store;
     char *url, *conninfo, *end_channel;
+    struct pg_hosts hosts; /* of the conninfo */
     char schema[PG_SCHEMA_BYTES];
     enum { LISTEN_WHERE_HEARD, LISTEN_ON, LISTEN_OFF } listen;
     bool pooled; /* another process of the server answers than was connected to */
@@ -224,6 +229,9 @@ void pg_no_notice(void *arg, const PGresult *r);
 
 /* Starts a connection if there is none and it is time. */
 void link_start(struct pg_store *s, struct link *l);
+
+/* It let us wait for too long: drops it, and begins with the next host from now on. */
+void link_time_out(struct pg_store *s, struct link *l, const char *why);
 
 /* Goes on connecting, reads and writes what it can.  LINK_UP afterwards means: usable. */
 void link_step(struct pg_store *s, struct link *l);
@@ -379,6 +387,9 @@ void ring_request(struct pg_store *s);
 
 /* Takes a URL apart: what libpq gets, and what is ours. */
 int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err);
+
+/* Frees what that made. */
+void pg_parsed_free(struct pg_store *s);
 
 /* What a schema of another version than ours means; returns the code. */
 int pg_version_error(const struct pg_store *s, int64_t version, tenure_error *err);

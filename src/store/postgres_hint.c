@@ -146,6 +146,7 @@ static void take_results(struct pg_store *s)
         if (!r) {
             l->busy = false;
             l->failures = 0;
+            l->silent = 0;
             s->hints.all = true; /* what was rung before we listened */
         }
         pq.PQclear(r);

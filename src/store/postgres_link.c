@@ -76,6 +76,7 @@ void link_drop(struct pg_store *s, struct link *l, int code, const char *why)
         snprintf(l->trouble.text, sizeof l->trouble.text, "%s", why);
     l->retry = instant_add(clock_now(), SPAN(pause_ms(s, l)));
     l->failures++;
+    l->goes_on = false;
     link_close(s, l);
     if (l == &s->line) {
         s->greeted = false;
@@ -84,6 +85,23 @@ void link_drop(struct pg_store *s, struct link *l, int code, const char *why)
         s->heard = 0;
         s->ear_proven = s->ear_asked = false;
     }
+}
+
+/* Whether there are hosts that have not let it wait since one was last of use. */
+static bool has_others(const struct pg_store *s, const struct link *l)
+{
+    return l->silent + 1 < s->hosts.count && (l != &s->line || !s->greeted);
+}
+
+void link_time_out(struct pg_store *s, struct link *l, const char *why)
+{
+    bool others = l->silent + 1 < s->hosts.count;
+    l->silent++;
+    pg_hosts_turn(&s->hosts);
+    link_drop(s, l, TENURE_UNREACHABLE, why);
+    l->goes_on = others;
+    if (others)
+        l->retry = clock_now();
 }
 
 static bool renewal_waits(const struct pg_store *s)
@@ -97,6 +115,10 @@ struct instant link_limit(const struct pg_store *s, const struct link *l)
 {
     bool up = l == &s->line && l->state == LINK_UP;
     struct instant limit = instant_add(l->since, s->patience), more;
+    if (has_others(s, l)) { /* a share of the attempt, so that it is enough for all */
+        int64_t share = s->patience.ms / s->hosts.count;
+        return instant_add(l->since, SPAN(share < PG_SHARE_MS ? PG_SHARE_MS : share));
+    }
     if (up && l->answers[s->request] > 0)
         return limit;
     more = instant_add(up && renewal_waits(s) ? l->began : l->since, SPAN(PG_CONNECT_MS));
@@ -109,9 +131,10 @@ void link_start(struct pg_store *s, struct link *l)
 {
     static const char *const keys[] = {
         "fallback_application_name", "keepalives_idle", "keepalives_interval",
-        "keepalives_count", "tcp_user_timeout", "target_session_attrs", "dbname", NULL};
+        "keepalives_count", "tcp_user_timeout", "target_session_attrs", "dbname", "host",
+        "hostaddr", "port", NULL};
     const char *const values[] = {"tenure", "10", "5", "3", "20000", "read-write", s->conninfo,
-                                  NULL};
+                                  s->hosts.host, s->hosts.address, s->hosts.port, NULL};
     if (l->state != LINK_DOWN || !instant_reached(clock_now(), l->retry))
         return;
     l->conn = pq.PQconnectStartParams(keys, values, 1);
@@ -151,7 +174,7 @@ static void connect_step(struct pg_store *s, struct link *l)
         return;
     }
     if (instant_reached(clock_now(), link_limit(s, l)))
-        link_drop(s, l, TENURE_UNREACHABLE, "the server did not let us in within the time allowed");
+        link_time_out(s, l, "the server did not let us in within the time allowed");
 }
 
 static void flush(struct pg_store *s, struct link *l)
@@ -295,7 +318,7 @@ void link_step(struct pg_store *s, struct link *l)
         take_answer(s);
     if (l->state == LINK_UP && l->busy &&
         instant_reached(clock_now(), link_limit(s, l)))
-        link_drop(s, l, TENURE_UNREACHABLE, "the server did not answer within the time allowed");
+        link_time_out(s, l, "the server did not answer within the time allowed");
 }
 
 struct instant link_due(const struct pg_store *s, const struct link *l)

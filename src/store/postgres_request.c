@@ -192,6 +192,7 @@ static void greeted(struct pg_store *s, const PGresult *r)
     pg_keep_vigil(s, answer_u64(r, 0, 6));
     s->greeted = true;
     s->line.failures = 0;
+    s->line.silent = 0;
     s->line.trouble.code = 0;
 }
 

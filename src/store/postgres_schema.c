@@ -61,7 +61,7 @@ static int take_option(struct pg_store *s, struct text key, struct text value, c
     return 0;
 }
 
-static int check_conninfo(const struct pg_store *s, tenure_error *err)
+static int take_conninfo(struct pg_store *s, tenure_error *err)
 {
     char *why = NULL;
     PQconninfoOption *parsed = pq.PQconninfoParse(s->conninfo, &why);
@@ -74,8 +74,9 @@ static int check_conninfo(const struct pg_store *s, tenure_error *err)
         pq.PQfreemem(why);
         return TENURE_INVALID;
     }
+    int rc = pg_hosts_take(&s->hosts, parsed);
     pq.PQconninfoFree(parsed);
-    return 0;
+    return rc < 0 ? fail(err, TENURE_NO_MEMORY, "out of memory") : 0;
 }
 
 int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err)
@@ -102,7 +103,15 @@ int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err)
             code = fail(err, TENURE_NO_MEMORY, "out of memory");
     }
     free(rest);
-    return code < 0 ? code : check_conninfo(s, err);
+    return code < 0 ? code : take_conninfo(s, err);
+}
+
+void pg_parsed_free(struct pg_store *s)
+{
+    free(s->end_channel);
+    free(s->conninfo);
+    free(s->url);
+    pg_hosts_free(&s->hosts);
 }
 
 /* ---- the schema ----------------------------------------------------------------------------- */
@@ -252,9 +261,7 @@ int postgres_store_init(const struct url *url, tenure_error *err)
             code = there ? upgrade(&s, conn, err) : create(&s, conn, err);
         pq.PQfinish(conn);
     }
-    free(s.url);
-    free(s.conninfo);
-    free(s.end_channel);
+    pg_parsed_free(&s);
     return code;
 }
 
@@ -287,8 +294,6 @@ int postgres_store_raise(const struct url *url, uint64_t above, tenure_error *er
         code = raise_inside(&s, conn, above, err);
         pq.PQfinish(conn);
     }
-    free(s.url);
-    free(s.conninfo);
-    free(s.end_channel);
+    pg_parsed_free(&s);
     return code;
 }

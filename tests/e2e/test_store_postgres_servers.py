@@ -70,6 +70,25 @@ def test_a_holder_outlives_the_promotion_of_a_standby(command, pair):
     assert int(waiter.out.text()) > token + 2 ** 32
 
 
+# A primary that hangs still takes connections: whoever comes new must not wait for it for ever.
+def test_a_first_request_that_meets_a_primary_that_hangs_goes_to_the_next(command, pair):
+    primary, standby = pair
+    cli = made(command(both(primary, standby)))
+    before = cli.lock_once()
+    process, token = cli.hold("job", "--ttl", "30s")
+    wait_until(lambda: has_replayed(primary, standby), "what was committed reaches the standby")
+    primary.signal(signal.SIGSTOP)
+    try:
+        standby.promote()
+        wait_until(lambda: standby.sql("SELECT pg_is_in_recovery()") == "f", "the standby serves")
+        assert cli.lock_once("other") > before + 2 ** 32
+        assert process.running and cli.holders("job")[0]["token"] == token
+        process.send(signal.SIGTERM)
+        assert process.wait() == 0
+    finally:
+        primary.signal(signal.SIGCONT)
+
+
 # P1, P4: a grant that the standby never saw is lost with its primary, and its token is not
 # given out again.
 def test_a_grant_that_was_not_replicated_is_lost_and_its_token_stays_taken(command, pair):
