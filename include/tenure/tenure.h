@@ -268,8 +268,8 @@ typedef struct tenure_event {
     char reason[240];    /* for people, complete: "evicted by anna: it hangs" */
 } tenure_event;
 
-/* Readable when tenure_process() has work (without TENURE_PUMP).  Valid until tenure_close(); never
- * read from it. */
+/* Readable when tenure_process() has work, or another call has brought about an event (without
+ * TENURE_PUMP).  Valid until tenure_close(); never read from it. */
 int tenure_fd(const tenure *t);
 
 /* Does whatever is due: renewals, replies, wake-ups.  Never blocks for longer than one attempt

@@ -23,6 +23,7 @@ void claim_note(tenure_claim *c, tenure_event_kind kind, const char *format, ...
     vsnprintf(c->reason, sizeof c->reason, format, args);
     va_end(args);
     c->pending |= 1u << kind;
+    c->handle->unheard = true;
 }
 
 /* Publishes for tenure_check() until when the tenure may be believed. */

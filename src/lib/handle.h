@@ -155,15 +155,20 @@ struct tenure {
     struct sweep sweep;
 
     struct waiter waiter;
+    struct instant due;   /* the next turn */
     bool turning;         /* a thread waits in poll() on behalf of all */
     unsigned awakening;   /* those who were woken and do not have the mutex yet */
     struct sleeper *sleepers; /* the others, for whom it does (lib/turn.c) */
     bool changed;         /* a hint came since the last tenure_watch() */
     bool watching;
+    bool unheard;  /* an event was noted since tenure_next_event() had none, */
+    bool fetching; /* and the program is to ask for it, */
+    bool told;     /* or its event loop was told to */
 
     bool closing;
     bool pump_runs;
     pthread_t pump;
+    _Atomic bool polled; /* the program has asked for tenure_fd() */
     _Atomic bool withheld;
     _Atomic int64_t checkin_ms;
 };

@@ -9,7 +9,10 @@
 
 void handle_arm(tenure *t, struct instant next)
 {
-    if (next.ms < t->waiter.armed.ms)
+    if (next.ms >= t->due.ms)
+        return;
+    t->due = next;
+    if (!t->told)
         waiter_arm(&t->waiter, next);
 }
 
@@ -67,7 +70,9 @@ void handle_turn(tenure *t)
             next = instant_min(next, claims_turn(t, clock_now()));
     }
     next = instant_min(next, sweep_turn(t, clock_now()));
-    waiter_arm(&t->waiter, instant_min(next, t->store->ops->due(t->store)));
+    t->due = instant_min(next, t->store->ops->due(t->store));
+    t->told = false;
+    waiter_arm(&t->waiter, t->due);
 }
 
 /* ---- who sleeps ------------------------------------------------------------------------------
@@ -158,13 +163,24 @@ bool handle_enter(tenure *t)
     if (!handle_is_ours(t))
         return false;
     pthread_mutex_lock(&t->mutex);
-    if (session_is_ready(t) && instant_reached(clock_now(), t->waiter.armed))
+    if (session_is_ready(t) && instant_reached(clock_now(), t->due))
         turn_for_all(t);
     return true;
 }
 
+/* An event that came with another call is work for tenure_process(): else an event loop would not
+ * look for it before something else is due. */
+static void tell_loop(tenure *t)
+{
+    if (!t->unheard || t->fetching || t->told || t->pump_runs || !atomic_load(&t->polled))
+        return;
+    t->told = true;
+    waiter_arm(&t->waiter, INSTANT(0));
+}
+
 void handle_leave(tenure *t)
 {
+    tell_loop(t);
     wake_next(t);
     pthread_mutex_unlock(&t->mutex);
 }
@@ -239,6 +255,12 @@ void claim_wait(tenure_claim *c, struct instant until)
 
 EXPORT int tenure_fd(const tenure *t)
 {
+    tenure *known = (tenure *)(uintptr_t)t; /* it is the same for who calls */
+    if (!atomic_exchange(&known->polled, true) && handle_is_ours(t)) {
+        pthread_mutex_lock(&known->mutex);
+        tell_loop(known);
+        pthread_mutex_unlock(&known->mutex);
+    }
     return t->waiter.fd;
 }
 
@@ -249,6 +271,7 @@ EXPORT int tenure_process(tenure *t)
     pthread_mutex_lock(&t->mutex);
     waiter_drain(&t->waiter);
     turn_for_all(t);
+    t->fetching = true;
     wake_next(t);
     pthread_mutex_unlock(&t->mutex);
     return 0;
@@ -302,6 +325,8 @@ EXPORT int tenure_next_event(tenure *t, tenure_event *ret)
         return TENURE_FORKED;
     pthread_mutex_lock(&t->mutex);
     bool found = next_event(t, ret);
+    t->fetching = found;
+    t->unheard = t->unheard && found;
     pthread_mutex_unlock(&t->mutex);
     return found;
 }

@@ -357,6 +357,29 @@ static void who_asks_for_later_does_not_wait(void)
     tenure_close(t);
 }
 
+/* An event loop fetches them after tenure_process(); who asks after that would wait for the next
+ * renewal. */
+static void an_event_that_a_call_brought_about_wakes_the_event_loop(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_claim *c = asked_later(t, "x", 1);
+    CHECK(c && tenure_fd(t) >= 0 && script_is_readable(0)); /* it asks before it polls */
+    CHECK(tenure_process(t) == 0 && heard(t, c, TENURE_EVENT_GRANTED, 0));
+    CHECK(!script_is_readable(0));
+    CHECK(tenure_leave(c, &err) == 0 && (c = asked_later(t, "x", 1)) != NULL);
+    CHECK(script_is_readable(0));
+    CHECK(asked_later(t, "y", 1) != NULL && script_is_readable(0));
+    script_pass(TTL / 3); /* a call does what is due */
+    CHECK(asked_later(t, "v", 1) != NULL && script_asked(0, CALL_RENEW) == 1);
+    CHECK(script_is_readable(0));
+    CHECK(tenure_process(t) == 0 && heard(t, c, TENURE_EVENT_GRANTED, 0));
+    CHECK(!script_is_readable(0)); /* all were fetched */
+    CHECK(asked_later(t, "z", 1) != NULL && tenure_process(t) == 0);
+    CHECK(tenure_trouble(t, NULL) == 0 && !script_is_readable(0)); /* not for ever */
+    tenure_close(t);
+}
+
 /* On this store whatever is asked for is held at once, and could be told first for ever. */
 static void events_of_all_claims_are_heard_in_turn(void)
 {
@@ -532,6 +555,7 @@ int main(void)
                    TAP(who_leaves_with_an_older_claim_does_not_wait_for_its_next_attempt),
                    TAP(a_store_that_is_stuck_keeps_nobody_longer_than_an_attempt),
                    TAP(who_asks_for_later_does_not_wait),
+                   TAP(an_event_that_a_call_brought_about_wakes_the_event_loop),
                    TAP(events_of_all_claims_are_heard_in_turn),
                    TAP(who_releases_and_asks_again_is_not_heard_alone),
                    TAP(nobody_is_told_of_a_claim_that_its_program_has_not_got),

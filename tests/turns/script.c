@@ -462,6 +462,11 @@ bool script_has(const char *name)
     return has;
 }
 
+bool script_is_readable(int handle)
+{
+    return has_work(&script.at[handle]);
+}
+
 void script_end_session(int handle)
 {
     memory_session_end(script.at[handle].inner, script.at[handle].session);

@@ -56,6 +56,9 @@ void script_put(const char *name, const void *bytes, size_t len);
 /* Whether the store has a record of this name. */
 bool script_has(const char *name);
 
+/* Whether the handle's descriptor is readable. */
+bool script_is_readable(int handle);
+
 /* Ends the handle's session as the death of its process would. */
 void script_end_session(int handle);
 
