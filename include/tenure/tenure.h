@@ -161,7 +161,8 @@ int tenure_ask(tenure *t, const char *name, const tenure_terms *terms, tenure_cl
 /* Waits until the claim is held (0).  TENURE_TIMED_OUT after wait_ms: the claim still waits, so
  * wait again or release it.  Outages of the store are waited out (tenure_trouble() tells): when
  * the session dies meanwhile the claim stands in line again, with a new ticket, at the end.
- * TENURE_LOST or TENURE_EVICTED when it was held and is over. */
+ * TENURE_LOST or TENURE_EVICTED when it was held and is over; TENURE_CONFLICT or TENURE_CROWDED
+ * when the store's first answer came late, and was that it cannot be asked for so. */
 int tenure_wait(tenure_claim *c, int64_t wait_ms, tenure_error *err) TENURE_MUST_CHECK;
 
 /* tenure_ask() and tenure_wait(terms->wait_ms); when that fails nothing is left behind: no
@@ -177,13 +178,13 @@ int tenure_acquire(tenure *t, const char *name, const tenure_terms *terms, tenur
 int tenure_release(tenure_claim *c, tenure_error *err);
 
 /* The same without waiting for the store: for loops that ask for the same name again, and for event
- * loops.  The ticket leaves with the next question of this handle about its name, in one request
- * with it, and alone after 2 ms when none comes, in the next turn (the pump's, tenure_process(), or
- * any call that may ask the store); until then it is held for all others.  Of several that left a
- * name each question takes one.  Whoever waits is served before who asks with it.  0, also when it
- * was never granted; TENURE_LOST or TENURE_EVICTED when it is known to have ended before;
- * TENURE_FORKED as above.  What the store says to it is not told: the handle goes on trying until
- * the session has expired. */
+ * loops.  The ticket leaves with the next tenure_ask() or tenure_acquire() of this handle for its
+ * name, in one request with it, and alone after 2 ms when none comes, in the next turn (the pump's,
+ * tenure_process(), or any call that may ask the store); until then it is held for all others.  Of
+ * several that left a name each question takes one.  Whoever waits is served before who asks with
+ * it.  0, also when it was never granted; TENURE_LOST or TENURE_EVICTED when it is known to have
+ * ended before; TENURE_FORKED as above.  What the store says to it is not told: the handle goes on
+ * trying until the session has expired. */
 int tenure_leave(tenure_claim *c, tenure_error *err);
 
 /* Why the store could not be used when it was last tried: its code, with *ret (may be NULL)
