@@ -6,6 +6,7 @@
 #include "os/clock.h"
 #include "sim/actor.h"
 #include "sim/judge.h"
+#include "sim/system.h"
 
 static const char *name_of(int name)
 {
@@ -33,7 +34,7 @@ void deed_nap(struct actor *a, int64_t ms)
         if (world.plan.actor[a->index].pump) {
             task_wait(&cast, host_when_us(&a->host, until));
         } else {
-            waiter_wait(&a->t->waiter, instant_min(until, instant_add(clock_now(), SPAN(1000))));
+            waiter_poll(&a->t->waiter, instant_min(until, instant_add(clock_now(), SPAN(1000))));
             tenure_process(a->t);
         }
     }

@@ -5,12 +5,16 @@
 #ifndef SIM_SYSTEM_H
 #define SIM_SYSTEM_H
 
+#include "os/waiter.h"
 #include "sim/task.h"
 
 #define BELLS_MAX 4096
 
 int bell_new(void);
 void bell_set(int bell, bool rings); /* wakes up who waits on it, or on the waiter around it */
+
+/* As a program polls tenure_fd(): waiter_wait() without the library's nudges. */
+bool waiter_poll(const struct waiter *w, struct instant until);
 
 /* A number that no other block of the run ever had. */
 uint64_t memory_birth(const void *p);

@@ -80,12 +80,13 @@ int waiter_open(struct waiter *w, int nested)
     w->fd = bell_new();
     w->timer_fd = nested; /* what is nested, here */
     bells.at[nested].around = w->fd;
+    w->nudge_fd = bell_new();
     return 0;
 }
 
 void waiter_close(struct waiter *w)
 {
-    w->fd = w->timer_fd = -1;
+    w->fd = w->timer_fd = w->nudge_fd = -1;
 }
 
 void waiter_arm(struct waiter *w, struct instant when)
@@ -101,11 +102,26 @@ static bool is_readable(const struct waiter *w)
     return bells.at[w->timer_fd].rings || instant_reached(clock_now(), w->armed);
 }
 
-bool waiter_wait(const struct waiter *w, struct instant until)
+bool waiter_poll(const struct waiter *w, struct instant until)
 {
     while (!is_readable(w) && !instant_reached(clock_now(), until))
         task_wait(&bells.at[w->fd], host_when_us(host_current, instant_min(until, w->armed)));
     return is_readable(w);
+}
+
+bool waiter_wait(const struct waiter *w, struct instant until)
+{
+    int nudge = w->nudge_fd;
+    while (!is_readable(w) && !bells.at[nudge].rings && !instant_reached(clock_now(), until))
+        task_wait(&bells.at[w->fd], host_when_us(host_current, instant_min(until, w->armed)));
+    bells.at[nudge].rings = false;
+    return is_readable(w);
+}
+
+void waiter_nudge(const struct waiter *w)
+{
+    bells.at[w->nudge_fd].rings = true;
+    task_tell(&bells.at[w->fd]);
 }
 
 void waiter_drain(struct waiter *w)

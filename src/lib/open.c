@@ -313,7 +313,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
     tenure *t = calloc(1, sizeof *t);
     if (!t)
         return error_set(err, TENURE_NO_MEMORY, "out of memory");
-    t->waiter = (struct waiter){-1, -1, INSTANT_NEVER};
+    t->waiter = (struct waiter){-1, -1, -1, INSTANT_NEVER};
     t->due = INSTANT_NEVER;
     t->generation = atomic_load(&handles.generation);
     make_locks(t);

@@ -130,10 +130,21 @@ static bool is_concerned(const tenure *t, const struct sleeper *s)
     return s->claim ? is_news(&s->sight, &sight) : s->stale;
 }
 
+/* Another thread may have made the turn that brought news of what the one in poll() waits for, and
+ * taken what that one would have woken up for. */
+static void nudge_turner(tenure *t)
+{
+    if (!t->turner || t->nudged || !is_concerned(t, t->turner))
+        return;
+    t->nudged = true;
+    waiter_nudge(&t->waiter);
+}
+
 /* The mutex is about to be given up. */
 static void wake_next(tenure *t)
 {
     struct sleeper *next = NULL, *any = NULL;
+    nudge_turner(t);
     for (struct sleeper *s = t->sleepers; s && !next && t->awakening < AWAKENING_MAX; s = s->next) {
         if (!s->woken && is_concerned(t, s))
             next = s;
@@ -154,6 +165,8 @@ static void turn_for_all(tenure *t)
     handle_turn(t);
     for (struct sleeper *s = t->sleepers; s; s = s->next)
         s->stale = true;
+    if (t->turner)
+        t->turner->stale = true;
 }
 
 /* ---- coming and going ------------------------------------------------------------------------ */
@@ -230,12 +243,15 @@ static void wait_about(tenure *t, tenure_claim *c, struct instant until)
         sleep_on(t, c, until);
         return;
     }
+    struct sleeper self = {.claim = c, .sight = sight_of(t, c)};
     t->turning = true;
     wake_next(t);
+    t->turner = &self;
     pthread_mutex_unlock(&t->mutex);
     bool readable = waiter_wait(&t->waiter, until);
     pthread_mutex_lock(&t->mutex);
-    t->turning = false;
+    t->turning = t->nudged = false;
+    t->turner = NULL;
     if (readable)
         waiter_drain(&t->waiter);
     turn_for_all(t);

@@ -2,7 +2,8 @@
  *
  * An epoll descriptor that nests whatever the store has and a timer on CLOCK_BOOTTIME, so that it
  * becomes readable when there is work or a deadline, also after suspend, in any foreign event
- * loop.  Not thread-safe but for waiter_wait(), which touches nothing that the others change.
+ * loop.  Not thread-safe but for waiter_wait(), which touches nothing that the others change, and
+ * is one thread's at a time.
  */
 #ifndef OS_WAITER_H
 #define OS_WAITER_H
@@ -12,6 +13,7 @@
 struct waiter {
     int fd; /* readable when something is to be done */
     int timer_fd;
+    int nudge_fd; /* for who is in waiter_wait(), and for no foreign event loop */
     struct instant armed; /* INSTANT_NEVER when the timer is off, or has fired */
 };
 
@@ -23,8 +25,11 @@ void waiter_close(struct waiter *w);
 /* Sets the timer to `when`, whatever it was. */
 void waiter_arm(struct waiter *w, struct instant when);
 
-/* Waits until it is readable or `until` has come; says whether it is readable. */
+/* Waits until it is readable, `until` has come, or it is nudged; says whether it is readable. */
 bool waiter_wait(const struct waiter *w, struct instant until);
+
+/* Ends the waiter_wait() of another thread, or the next one. */
+void waiter_nudge(const struct waiter *w);
 
 /* Takes note of a timer that has fired. */
 void waiter_drain(struct waiter *w);

@@ -465,6 +465,23 @@ static void nobody_is_told_of_a_claim_that_its_program_has_not_got(void)
     tenure_close(t);
 }
 
+/* Of two threads that wait for the same descriptor the other one took the answer. */
+static void who_waits_hears_of_what_another_thread_was_told(void)
+{
+    script_begin();
+    tenure *t = script_open(TTL, 0);
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *c;
+    CHECK(held(t, "mine") != NULL);
+    shared = t;
+    script_hold(0, CALL_UPDATE, true);
+    script_meanwhile(another_thread_looks_for_events);
+    int64_t before = tenure_now();
+    CHECK(tenure_acquire(t, "x", &terms, &c, &err) == 0 && tenure_now() - before <= 5);
+    script_hold(0, CALL_UPDATE, false);
+    tenure_close(t);
+}
+
 static void another_thread_goes_on(void)
 {
     tenure_event e;
@@ -559,6 +576,7 @@ int main(void)
                    TAP(events_of_all_claims_are_heard_in_turn),
                    TAP(who_releases_and_asks_again_is_not_heard_alone),
                    TAP(nobody_is_told_of_a_claim_that_its_program_has_not_got),
+                   TAP(who_waits_hears_of_what_another_thread_was_told),
                    TAP(nobody_is_told_of_a_claim_that_is_still_acquired),
                    TAP(what_cannot_be_asked_for_comes_as_an_event),
                    TAP(who_asked_for_later_goes_on_asking_through_an_outage),

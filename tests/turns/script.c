@@ -18,6 +18,7 @@ struct scripted {
     struct store *inner;
     tenure *t;
     struct instant armed;
+    bool nudged;
     bool answered; /* an answer waits to be taken */
     bool held[CALL_KINDS];
     int64_t slow_ms[CALL_KINDS];
@@ -72,7 +73,7 @@ int64_t clock_wall_bound(int64_t *ret_error_ms)
 int waiter_open(struct waiter *w, int nested)
 {
     (void)nested;
-    *w = (struct waiter){script.count - 1, -1, INSTANT_NEVER};
+    *w = (struct waiter){script.count - 1, -1, -1, INSTANT_NEVER};
     return 0;
 }
 
@@ -95,18 +96,27 @@ static bool has_work(const struct scripted *s)
 
 bool waiter_wait(const struct waiter *w, struct instant until)
 {
-    const struct scripted *s = &script.at[w->fd];
+    struct scripted *s = &script.at[w->fd];
     void (*meanwhile)(void) = script.meanwhile;
     script.meanwhile = NULL;
     if (meanwhile)
         meanwhile();
     struct instant when = instant_min(s->armed, until);
+    bool nudged = s->nudged;
+    s->nudged = false;
+    if (nudged)
+        return has_work(s);
     if (when.ms == INSTANT_NEVER.ms && !has_work(s)) {
         puts("Bail out! a call waits for ever");
         abort();
     }
     set_clock(has_work(s) ? script.now : when);
     return has_work(s);
+}
+
+void waiter_nudge(const struct waiter *w)
+{
+    script.at[w->fd].nudged = true;
 }
 
 void waiter_drain(struct waiter *w)
