@@ -196,7 +196,7 @@ int tenure_trouble(tenure *t, tenure_error *ret);
 typedef enum tenure_standing {
     TENURE_STANDING = 1, /* held */
     TENURE_DOUBTFUL = 2, /* held, but no renewal succeeded since ttl/2: prepare to stop */
-    TENURE_WAITING = 3,  /* asked for, not granted yet */
+    TENURE_WAITING = 3,  /* asked for, not granted yet, or refused: then it never will be */
 } tenure_standing;
 
 /* Any thread, wait-free, no system call: TENURE_STANDING, TENURE_DOUBTFUL, TENURE_WAITING,

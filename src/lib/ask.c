@@ -168,26 +168,29 @@ static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_cl
     return 0;
 }
 
-static int take_terms(const tenure_terms *given, tenure_terms *ret, tenure_error *err)
+/* Takes the terms and the mutex; neither when that fails. */
+static int enter_to_ask(tenure *t, const char *name, const tenure_terms *given, tenure_terms *ret,
+                        tenure_error *err)
 {
     *ret = (tenure_terms)TENURE_TERMS_INIT;
-    int code = given ? given_take(ret, sizeof *ret, GIVEN_LEAST(tenure_terms, value), given,
-                                  "TENURE_TERMS_INIT", err)
-                     : 0;
-    return code < 0 ? code : terms_check(ret, err);
+    int code = name_accept(name, err);
+    if (code == 0 && given)
+        code = given_take(ret, sizeof *ret, GIVEN_LEAST(tenure_terms, value), given,
+                          "TENURE_TERMS_INIT", err);
+    if (code == 0)
+        code = terms_check(ret, err);
+    if (code == 0 && !handle_enter(t))
+        code = error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
+    return code;
 }
 
 EXPORT int tenure_ask(tenure *t, const char *name, const tenure_terms *given, tenure_claim **ret,
                       tenure_error *err)
 {
     tenure_terms terms;
-    int code = name_accept(name, err);
-    if (code == 0)
-        code = take_terms(given, &terms, err);
+    int code = enter_to_ask(t, name, given, &terms, err);
     if (code < 0)
         return code;
-    if (!handle_enter(t))
-        return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
     code = ask(t, name, &terms, ret, err);
     if (code == 0)
         (*ret)->hidden = false;
@@ -249,13 +252,9 @@ EXPORT int tenure_acquire(tenure *t, const char *name, const tenure_terms *given
                           tenure_claim **ret, tenure_error *err)
 {
     tenure_terms terms;
-    int code = name_accept(name, err);
-    if (code == 0)
-        code = take_terms(given, &terms, err);
+    int code = enter_to_ask(t, name, given, &terms, err);
     if (code < 0)
         return code;
-    if (!handle_enter(t))
-        return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
     terms.later = false;
     code = acquire(t, name, &terms, ret, err);
     handle_leave(t);
