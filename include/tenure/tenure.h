@@ -87,7 +87,8 @@ typedef uint64_t tenure_token;            /* fencing token; 0 is never granted *
 
 enum {
     TENURE_PUMP = 1 << 0,     /* renew and process in a background thread of the library */
-    TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_ABSENT */
+    TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_ABSENT; in
+                               * PostgreSQL none is ever made so, and it is TENURE_FOREIGN */
 };
 
 typedef struct tenure_options {
@@ -95,7 +96,9 @@ typedef struct tenure_options {
     int64_t ttl_ms;         /* 500 ms to 24 h; how long the store waits for a silent session */
     const char *as;         /* who we are, up to 128 bytes of UTF-8; NULL: "host:pid" */
     unsigned flags;         /* TENURE_PUMP, TENURE_EXISTING, or 0 */
-    int64_t max_silence_ms; /* 0: off.  Else renewals stop when tenure_checkin() is overdue */
+    int64_t max_silence_ms; /* 0: off.  Else, while something is held, renewals stop when
+                             * tenure_checkin() is overdue: counted from the grant, with or without
+                             * a pump.  Who holds nothing keeps its place however silent it is */
 } tenure_options;
 
 #define TENURE_OPTIONS_INIT { sizeof(tenure_options), 10000, NULL, 0, 0 }
@@ -144,17 +147,22 @@ typedef struct tenure_terms {
 #define TENURE_TERMS_INIT { sizeof(tenure_terms), TENURE_LOCK, false, 1, 0, TENURE_FOREVER, NULL, \
                             false, {0} }
 
-/* Asks for a name and returns at once with a claim that is asking, waiting or already held.
+/* Asks for a name; returns with a claim that is asking, waiting or already held.
  *   name   segments of letters, digits and "._-:@+=,~%" joined by "/"; see names.md.
- *   ret    owned by the handle; ended with tenure_release() or tenure_leave().
+ *          Copied, as the terms are.
+ *   terms  NULL for the defaults.
+ *   ret    owned by the handle; ended with tenure_release() or tenure_leave(), also when it was
+ *          lost or refused.
  * With terms->wait_ms == 0 the claim never enters the queue: it is held or refused.
  * Waits for the store's first answer, for at most two attempts (ttl/3).  With terms->later it does
  * not wait at all: what a networked store says comes as TENURE_EVENT_GRANTED or
- * TENURE_EVENT_REFUSED, and that it cannot be used in tenure_trouble(), while it goes on asking.
+ * TENURE_EVENT_REFUSED, and that it cannot be used in tenure_trouble(), while it goes on asking;
+ * what is known at once, as on this machine, is returned all the same.
  * Errors: TENURE_INVALID, TENURE_HELD (try), TENURE_CONFLICT (the name is used with another
  * kind or number of permits), TENURE_CROWDED, denied and unreachable ones; after any of them there
- * is no claim.  When the store does not answer there is one that is still asking: the ticket
- * makes sure that it is granted at most once (a try gives TENURE_UNSURE and no claim). */
+ * is no claim.  When the question was sent and its answer did not come there is one that is still
+ * asking: the ticket makes sure that it is granted at most once (a try gives TENURE_UNSURE and no
+ * claim). */
 int tenure_ask(tenure *t, const char *name, const tenure_terms *terms, tenure_claim **ret,
                tenure_error *err) TENURE_MUST_CHECK;
 
@@ -177,14 +185,16 @@ int tenure_acquire(tenure *t, const char *name, const tenure_terms *terms, tenur
  * does that).  NULL is fine. */
 int tenure_release(tenure_claim *c, tenure_error *err);
 
-/* The same without waiting for the store: for loops that ask for the same name again, and for event
- * loops.  The ticket leaves with the next tenure_ask() or tenure_acquire() of this handle for its
- * name, in one request with it, and alone after 2 ms when none comes, in the next turn (the pump's,
- * tenure_process(), or any call that may ask the store); until then it is held for all others.  Of
- * several that left a name each question takes one.  Whoever waits is served before who asks with
- * it.  0, also when it was never granted; TENURE_LOST or TENURE_EVICTED when it is known to have
- * ended before; TENURE_FORKED as above.  What the store says to it is not told: the handle goes on
- * trying until the session has expired. */
+/* The same without waiting for the store: for loops that ask for the same name again, and for
+ * event loops.  Without a pump, and with no next question at hand, use tenure_release(): what has
+ * left would stay held until the next turn.  The ticket leaves with the next tenure_ask() or
+ * tenure_acquire() of this handle for its name, in one request with it, and alone after 2 ms when
+ * none comes, in the next turn (the pump's, tenure_process(), or any call that may ask the
+ * store); until then it is held for all others.  Of several that left a name each question takes
+ * one.  Whoever waits is served before who asks with it.  0, also when it was never granted;
+ * TENURE_LOST or TENURE_EVICTED when it is known to have ended before; TENURE_FORKED as above.
+ * What the store says to it is not told: the handle goes on trying until the session has
+ * expired. */
 int tenure_leave(tenure_claim *c, tenure_error *err);
 
 /* Why the store could not be used when it was last tried: its code, with *ret (may be NULL)
@@ -196,11 +206,12 @@ int tenure_trouble(tenure *t, tenure_error *ret);
 typedef enum tenure_standing {
     TENURE_STANDING = 1, /* held */
     TENURE_DOUBTFUL = 2, /* held, but no renewal succeeded since ttl/2: prepare to stop */
-    TENURE_WAITING = 3,  /* asked for, not granted yet, or refused: then it never will be */
+    TENURE_WAITING = 3,  /* asked for, not granted yet */
 } tenure_standing;
 
 /* Any thread, wait-free, no system call: TENURE_STANDING, TENURE_DOUBTFUL, TENURE_WAITING,
- * TENURE_LOST, TENURE_EVICTED or TENURE_FORKED.  Once it said lost it never says anything else. */
+ * TENURE_LOST, TENURE_EVICTED or TENURE_FORKED; TENURE_CONFLICT or TENURE_CROWDED for one that was
+ * refused later.  Once it said lost or refused it never says anything else. */
 int tenure_check(const tenure_claim *c);
 
 /* Any thread: 0 before it is granted. */
@@ -243,7 +254,7 @@ uint64_t tenure_session(tenure *t);
  * at most ttl/3 of the handle `t`. */
 int tenure_end_session(tenure *t, uint64_t session, tenure_error *err) TENURE_MUST_CHECK;
 
-/* Tells the pump that the program is alive (max_silence_ms).  Any thread. */
+/* Says that the program is alive (max_silence_ms).  Any thread. */
 void tenure_checkin(tenure *t);
 
 /* While on, the session is not renewed: what it holds becomes doubtful and ends by the clock.
@@ -253,7 +264,7 @@ void tenure_withhold(tenure *t, bool on);
 /* ---- events ------------------------------------------------------------------------------- */
 
 typedef enum tenure_event_kind {
-    TENURE_EVENT_GRANTED = 1, /* a claim that waited is held now */
+    TENURE_EVENT_GRANTED = 1, /* it is held now; also when it was at once */
     TENURE_EVENT_DOUBTFUL,    /* no renewal since ttl/2 */
     TENURE_EVENT_SAFE,        /* doubt is over */
     TENURE_EVENT_ASKED_TO_STOP, /* an operator evicts, resigns or transfers it: stop, release */

@@ -87,7 +87,9 @@ const struct command command_row_history = {
         "Prints the tenures of a name, the newest first: its token, who held it, from when to "
         "when, for how long, how long nobody had held it before (GAP), what ended it, and who "
         "did that for which reason, or in favour of whom. The record keeps the last 16.\n\n"
-        "Times of day come from the wall clock of the host that wrote them; lengths do not.",
+        "Times of day come from the wall clock of the host that wrote them; lengths do not, and "
+        "on etcd, whose clock counts seconds, they may be off by two of them. One that ended "
+        "by itself and that nobody has followed yet is shown as dead, without an end.",
     .examples = "tenure history billing/scheduler\n",
     .options = history_options,
     .exits = look_exits,

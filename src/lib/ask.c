@@ -118,8 +118,7 @@ static void begin_attempt(tenure_claim *c)
     struct instant now = clock_now();
     struct instant next = INSTANT_NEVER;
     if (!session_is_ready(t)) {
-        t->session.trouble.code = 0; /* whatever it was before, this is a new attempt */
-        t->session.retry = now;
+        t->session.retry = now; /* whatever it was before, this is a new attempt */
         next = session_turn(t, now);
     }
     if (session_is_ready(t))
@@ -145,10 +144,14 @@ static int ask(tenure *t, const char *name, const tenure_terms *terms, tenure_cl
     tenure_claim *c = claim_new(t, name, terms);
     if (!c)
         return error_set(err, TENURE_NO_MEMORY, "out of memory");
+    /* What is known already keeps nobody from asking; for a new attempt it does not count. */
+    bool waits_out = terms->later && !session_is_ready(t) && t->session.trouble.code < 0;
+    if (!session_is_ready(t) && !waits_out)
+        t->session.trouble.code = 0;
     begin_attempt(c);
     if (!terms->later)
         finish_attempt(c);
-    int code = trouble_of(c, err);
+    int code = waits_out && !c->refused ? 0 : trouble_of(c, err);
     bool unanswered = c->phase == PHASE_ASKING && !c->refused;
     bool stands = unanswered && !c->try_only && (code == 0 || code == TENURE_UNSURE);
     if (code == 0 && unanswered && c->try_only)

@@ -22,6 +22,7 @@ void claim_note(tenure_claim *c, tenure_event_kind kind, const char *format, ...
     va_start(args, format);
     vsnprintf(c->reason, sizeof c->reason, format, args);
     va_end(args);
+    c->reason_of = kind;
     c->pending |= 1u << kind;
     c->handle->unheard = true;
 }
@@ -256,6 +257,8 @@ static void take_grant(tenure_claim *c, struct instant now)
     if (!session_is_ready(t) || c->id.session != t->session.id ||
         instant_reached(now, pulse_deadline(&t->session.pulse)))
         return; /* granted to a session that is over: never believed */
+    if (!session_holds(t))
+        atomic_store(&t->checkin_ms, now.ms); /* its silence counts from here on */
     phase_move(&c->phase, PHASE_HELD);
     c->ends_at = INSTANT_NEVER;
     atomic_store(&c->token, s->token);
@@ -292,6 +295,7 @@ static void refuse(tenure_claim *c, int code, const char *format, ...)
     va_end(args);
     c->refused = true;
     c->asked = false;
+    atomic_store(&c->standing, code);
     claim_note(c, TENURE_EVENT_REFUSED, "%s", c->trouble.text);
 }
 
@@ -307,7 +311,7 @@ static void take_conflict(tenure_claim *c)
         refuse(c, TENURE_CONFLICT, "%s is in use as %s, not as %s", c->name,
                kind_text(d->kind), kind_text(c->kind));
     else
-        refuse(c, TENURE_CONFLICT, "%s is in use with %u permits, not %u: all who ask must agree",
+        refuse(c, TENURE_CONFLICT, "%s is in use with permits=%u, not %u: all who ask must agree",
                c->name, d->permits, c->permits);
 }
 

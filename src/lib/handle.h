@@ -125,7 +125,8 @@ struct tenure_claim {
     bool told;              /* the event was given */
 
     unsigned pending; /* bit (1 << kind) for each event not fetched yet */
-    char reason[240];
+    char reason[240];           /* of the event that was noted last */
+    tenure_event_kind reason_of;
 
     /* What tenure_check() reads. */
     _Atomic int standing; /* TENURE_WAITING, TENURE_STANDING, or a code of class lost; final then */
@@ -269,6 +270,9 @@ int handle_read(tenure *t, struct store_read *op, tenure_error *err);
 
 /* Whether there is a session that may be asked with. */
 bool session_is_ready(const tenure *t);
+
+/* Whether a claim of it is held.  Mutex held. */
+bool session_holds(const tenure *t);
 
 /* Takes replies, opens a session when a claim needs one, renews, forgets a lost one.  Returns when
  * it wants to be called again.  Mutex held. */

@@ -57,6 +57,8 @@ static void show_ticket(struct looker *l, const struct ticket *t, struct facts *
     } else {
         snprintf(id, sizeof id, "0.%llu", (unsigned long long)t->id.serial);
     }
+    if (f->unheard && t->id.session != 0 && alive == LIVE)
+        until = instant_add(f->now, t->ttl); /* at most: when it was heard of is not known */
     until = instant_min(until, t->until);
     int64_t left = until.ms == INSTANT_NEVER.ms ? INT64_MAX : instant_diff(f->now, until).ms;
     struct instant since = ticket_holds(t) ? t->granted : t->asked;

@@ -50,6 +50,14 @@ static void verify_some(tenure *t)
 
 /* ---- the work of a session ------------------------------------------------------------------ */
 
+bool session_holds(const tenure *t)
+{
+    const tenure_claim *c = t->claims;
+    while (c && c->phase != PHASE_HELD)
+        c = c->next;
+    return c != NULL;
+}
+
 /* Whether records may name it as one that holds. */
 static bool holds_any(const tenure *t)
 {
@@ -134,8 +142,9 @@ static void closed(tenure *t, struct instant now)
     }
     s->trouble = op->error;
     s->retry = instant_add(now, SPAN(t->timing.attempt.ms / 2));
-    if (instant_reached(now, instant_add(s->pulse.sent, SPAN(2 * t->timing.ttl.ms))))
-        s->stale = 0; /* by now it has expired without our help */
+    if (!is_needed(t) && instant_reached(now, instant_add(s->pulse.sent,
+                                                          SPAN(2 * t->timing.ttl.ms))))
+        s->stale = 0; /* it expires without our help, and nobody waits for that */
 }
 
 static struct store_op *op_of(struct session *s)
@@ -189,12 +198,13 @@ static void start_close(tenure *t, struct instant now)
     store_session_close(t->store, &s->op.close);
 }
 
+/* Who holds nothing has nothing to be silent about: it may be in a call that waits. */
 static bool is_withheld(tenure *t, struct instant now)
 {
     if (atomic_load(&t->withheld))
         return true;
     int64_t silent = now.ms - atomic_load(&t->checkin_ms);
-    return t->max_silence.ms > 0 && silent > t->max_silence.ms;
+    return t->max_silence.ms > 0 && silent > t->max_silence.ms && session_holds(t);
 }
 
 static struct instant pulse_turn(tenure *t, struct instant now)

@@ -1,4 +1,5 @@
 /* lib/turn.c - one turn of a handle, waiting for the next, and the pump. */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -299,6 +300,20 @@ static const tenure_event_kind event_order[] = {
     TENURE_EVENT_ASKED_TO_STOP, TENURE_EVENT_LOST,     TENURE_EVENT_REFUSED,
 };
 
+/* Why, of an event after which another one was noted. */
+static const char *earlier_reason(tenure_event_kind kind)
+{
+    static const char *const text[] = {
+        [TENURE_EVENT_GRANTED] = "granted",
+        [TENURE_EVENT_DOUBTFUL] = "no renewal since half the ttl",
+        [TENURE_EVENT_SAFE] = "renewed",
+        [TENURE_EVENT_ASKED_TO_STOP] = "told to stop",
+        [TENURE_EVENT_LOST] = "lost",
+        [TENURE_EVENT_REFUSED] = "refused",
+    };
+    return text[kind];
+}
+
 static bool take_event(tenure_claim *c, tenure_event *ret)
 {
     for (size_t i = 0; i < sizeof event_order / sizeof event_order[0]; i++) {
@@ -311,7 +326,8 @@ static bool take_event(tenure_claim *c, tenure_event *ret)
         ret->code = ret->kind == TENURE_EVENT_LOST      ? atomic_load(&c->standing)
                     : ret->kind == TENURE_EVENT_REFUSED ? c->trouble.code
                                                         : 0;
-        memcpy(ret->reason, c->reason, sizeof ret->reason);
+        snprintf(ret->reason, sizeof ret->reason, "%s",
+                 ret->kind == c->reason_of ? c->reason : earlier_reason(ret->kind));
         return true;
     }
     return false;

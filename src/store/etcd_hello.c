@@ -296,7 +296,7 @@ static bool take_seal(struct etcd_store *s, const Etcd__RangeResponse *r)
         snprintf(why, sizeof why, "there is no such store: nothing under %s in this etcd",
                  s->prefix);
         s->link.absent = s->link.failures + 1;
-        etcd_link_drop(s, TENURE_UNREACHABLE, why);
+        etcd_link_drop(s, TENURE_ABSENT, why);
         return false;
     }
     const Etcd__KeyValue *kv = r->kvs[0];

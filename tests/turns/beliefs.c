@@ -317,9 +317,30 @@ static void who_is_silent_for_longer_than_allowed_is_not_renewed(void)
     tenure_close(t);
 }
 
+/* A call that waits cannot check in: who holds nothing keeps its place; the grant counts. */
+static void who_waits_keeps_its_place_however_silent_it_is(void)
+{
+    script_begin();
+    tenure *holder = script_open(TTL, 0), *t = script_open(TTL, 500), *after = script_open(TTL, 0);
+    tenure_claim *x = acquired(holder, "x"), *c = NULL, *d = NULL;
+    CHECK(x && tenure_ask(t, "x", NULL, &c, &err) == 0);
+    CHECK(tenure_ask(after, "x", NULL, &d, &err) == 0);
+    script_run(5 * TTL);
+    CHECK(tenure_release(x, &err) == 0);
+    script_run(10);
+    CHECK(tenure_check(c) == TENURE_STANDING && tenure_check(d) == TENURE_WAITING);
+    CHECK(left_of(c) > TTL / 2);
+    script_run(TTL + 500 + 10);
+    CHECK(tenure_check(c) == TENURE_LOST && tenure_check(d) == TENURE_STANDING);
+    tenure_close(after);
+    tenure_close(t);
+    tenure_close(holder);
+}
+
 int main(void)
 {
     return TAP_RUN(TAP(a_late_look_extends_no_claim_whose_own_deadline_has_passed),
+                   TAP(who_waits_keeps_its_place_however_silent_it_is),
                    TAP(a_loss_that_check_has_shown_is_final),
                    TAP(a_renewal_that_came_with_a_notice_counts_after_the_look_and_not_before),
                    TAP(the_loss_is_said_at_the_deadline_and_not_when_a_look_is_given_up),
