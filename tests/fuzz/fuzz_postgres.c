@@ -5,6 +5,18 @@
 
 #include "store/postgres_engine.h"
 
+/* After as many turns as there are hosts the first is the first again. */
+static void check_hosts(struct pg_hosts *h)
+{
+    const char *list = h->address ? h->address : h->host;
+    char *before = list ? strdup(list) : NULL;
+    for (int i = 0; i < h->count; i++)
+        pg_hosts_turn(h);
+    if (before && strcmp(before, list) != 0)
+        abort();
+    free(before);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 static void check_schema(const struct pg_store *s)
@@ -30,9 +42,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     if (code < 0 && (err.code != code || err.text[0] == '\0'))
         abort();
     check_schema(s);
-    free(s->conninfo);
-    free(s->url);
-    free(s->end_channel);
+    check_hosts(&s->hosts);
+    pg_parsed_free(s);
     free(s);
     return 0;
 }
