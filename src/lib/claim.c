@@ -257,7 +257,7 @@ static void take_grant(tenure_claim *c, struct instant now)
     if (!session_is_ready(t) || c->id.session != t->session.id ||
         instant_reached(now, pulse_deadline(&t->session.pulse)))
         return; /* granted to a session that is over: never believed */
-    if (!session_holds(t))
+    if (t->max_silence.ms > 0 && !session_holds(t))
         atomic_store(&t->checkin_ms, now.ms); /* its silence counts from here on */
     phase_move(&c->phase, PHASE_HELD);
     c->ends_at = INSTANT_NEVER;

@@ -157,8 +157,7 @@ struct tenure {
 
     struct waiter waiter;
     struct instant due;   /* the next turn */
-    bool turning;         /* a thread waits in poll() on behalf of all, */
-    struct sleeper *turner; /* for what it wants to know itself */
+    struct sleeper *turner; /* a thread that waits in poll() on behalf of all; NULL: none does */
     bool nudged;          /* it was told to get up */
     unsigned awakening;   /* those who were woken and do not have the mutex yet */
     struct sleeper *sleepers; /* the others, for whom it does (lib/turn.c) */

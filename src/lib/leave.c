@@ -15,12 +15,6 @@ static bool is_unknown(const tenure_claim *c)
     return !c->asked || c->refused || !session_is_ready(c->handle);
 }
 
-static int leave_unknown(tenure_claim *c)
-{
-    claim_free(c);
-    return 0;
-}
-
 static int leave_lost(tenure_claim *c, tenure_error *err)
 {
     int code = error_copy(err, &c->trouble);
@@ -30,6 +24,19 @@ static int leave_lost(tenure_claim *c, tenure_error *err)
         leave_later(c, c->look_at);
     claim_turn(c, clock_now());
     return code;
+}
+
+/* Ends what is over without a word to the store that anybody waits for; says whether it was. */
+static bool leave_if_over(tenure_claim *c, int *ret_code, tenure_error *err)
+{
+    *ret_code = 0;
+    if (c->phase == PHASE_LOST)
+        *ret_code = leave_lost(c, err);
+    else if (is_unknown(c))
+        claim_free(c);
+    else
+        return false;
+    return true;
 }
 
 /* ---- at once --------------------------------------------------------------------------------- */
@@ -59,10 +66,9 @@ static int leave(tenure_claim *c, struct instant give_up, tenure_error *err)
     tenure *t = c->handle;
     while (c->question != QUESTION_NONE && !instant_reached(clock_now(), give_up))
         claim_wait(c, give_up);
-    if (c->phase == PHASE_LOST)
-        return leave_lost(c, err);
-    if (is_unknown(c))
-        return leave_unknown(c);
+    int code;
+    if (leave_if_over(c, &code, err))
+        return code;
     if (c->question != QUESTION_NONE)
         t->store->ops->abandon(t->store, &c->op.op);
     leave_answered(c, false);
@@ -75,7 +81,6 @@ static int leave(tenure_claim *c, struct instant give_up, tenure_error *err)
                              c->name);
         return claim_op_error(c, err);
     }
-    int code = 0;
     if (held && c->op.verdict == VERDICT_GONE)
         code = error_set(err, TENURE_LOST, "%s: the tenure had ended before it was released",
                          c->name);
@@ -85,12 +90,9 @@ static int leave(tenure_claim *c, struct instant give_up, tenure_error *err)
 
 int claim_release(tenure_claim *c, struct instant give_up, tenure_error *err)
 {
+    int code;
     claim_catch_up(c, clock_now());
-    if (c->phase == PHASE_LOST)
-        return leave_lost(c, err);
-    if (is_unknown(c))
-        return leave_unknown(c);
-    return leave(c, give_up, err);
+    return leave_if_over(c, &code, err) ? code : leave(c, give_up, err);
 }
 
 EXPORT int tenure_release(tenure_claim *c, tenure_error *err)
@@ -198,13 +200,9 @@ EXPORT int tenure_leave(tenure_claim *c, tenure_error *err)
     if (!handle_enter(t))
         return error_set(err, TENURE_FORKED, "the handle belongs to the parent process");
     struct instant now = clock_now();
-    int code = 0;
+    int code;
     claim_catch_up(c, now);
-    if (c->phase == PHASE_LOST) {
-        code = leave_lost(c, err);
-    } else if (is_unknown(c)) {
-        leave_unknown(c);
-    } else {
+    if (!leave_if_over(c, &code, err)) {
         phase_move(&c->phase, PHASE_LEAVING);
         c->must_leave = true;
         c->pending = 0;

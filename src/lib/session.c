@@ -59,7 +59,7 @@ bool session_holds(const tenure *t)
 }
 
 /* Whether records may name it as one that holds. */
-static bool holds_any(const tenure *t)
+static bool is_named(const tenure *t)
 {
     const tenure_claim *c = t->claims;
     while (c && c->phase != PHASE_HELD && !c->must_leave)
@@ -77,7 +77,7 @@ static void lose(tenure *t, const char *why)
     }
     s->pulse.state = PULSE_LOST;
     s->stale = s->id;
-    s->stale_held = holds_any(t);
+    s->stale_held = is_named(t);
     s->id = 0;
     claims_lost(t, why);
 }

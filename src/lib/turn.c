@@ -152,7 +152,7 @@ static void wake_next(tenure *t)
         else if (!s->woken)
             any = s;
     }
-    if (!next && !t->turning && t->awakening == 0)
+    if (!next && !t->turner && t->awakening == 0)
         next = any;
     if (!next)
         return;
@@ -240,19 +240,18 @@ static void sleep_on(tenure *t, tenure_claim *c, struct instant until)
 static void wait_about(tenure *t, tenure_claim *c, struct instant until)
 {
     handle_arm(t, t->store->ops->due(t->store)); /* for what was asked since the last turn */
-    if (t->turning) {
+    if (t->turner) {
         sleep_on(t, c, until);
         return;
     }
     struct sleeper self = {.claim = c, .sight = sight_of(t, c)};
-    t->turning = true;
-    wake_next(t);
     t->turner = &self;
+    wake_next(t);
     pthread_mutex_unlock(&t->mutex);
     bool readable = waiter_wait(&t->waiter, until);
     pthread_mutex_lock(&t->mutex);
-    t->turning = t->nudged = false;
     t->turner = NULL;
+    t->nudged = false;
     if (readable)
         waiter_drain(&t->waiter);
     turn_for_all(t);

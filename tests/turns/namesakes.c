@@ -1,18 +1,10 @@
 /* tests/turns/namesakes.c - several claims of one handle about one name. */
 #include <stdio.h>
 
-#include "script.h"
+#include "claims.h"
 #include "tap.h"
 
 #define TTL 6000
-
-static tenure_error err;
-
-static tenure_claim *asked(tenure *t, const char *name)
-{
-    tenure_claim *c = NULL;
-    return tenure_ask(t, name, NULL, &c, &err) == 0 ? c : NULL;
-}
 
 /* P7: what the one in front watches hides nothing of what the one behind it does. */
 static void each_claim_of_a_handle_is_told_of_the_death_before_it(void)
