@@ -125,7 +125,7 @@ static void begin_attempt(tenure_claim *c)
         next = instant_min(next, claim_turn(c, clock_now()));
     if (session_is_ready(t))
         next = instant_min(next, t->session.pulse.next);
-    handle_arm(t, instant_min(next, t->store->ops->due(t->store))); /* its safety net, too */
+    handle_arm(t, instant_min(next, handle_store_due(t))); /* its safety net, too */
 }
 
 /* ... and comes to its end. */

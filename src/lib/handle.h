@@ -238,6 +238,10 @@ void handle_turn(tenure *t);
 /* Makes sure that the next turn comes at `next` at the latest.  Mutex held. */
 void handle_arm(tenure *t, struct instant next);
 
+/* When the store wants its turn; what it wants at once, but for nothing that is overdue, the loop
+ * or who waits is told of, and no other call catches up for it.  Mutex held. */
+struct instant handle_store_due(tenure *t);
+
 /* Gives up the mutex until a turn was made, at the latest at `until`.  Mutex held before, after. */
 void handle_wait(tenure *t, struct instant until);
 

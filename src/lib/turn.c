@@ -17,6 +17,23 @@ void handle_arm(tenure *t, struct instant next)
         waiter_arm(&t->waiter, next);
 }
 
+/* Asks for process(), whatever is due: for an event loop, and for who waits. */
+static void tell(tenure *t)
+{
+    t->told = true;
+    waiter_arm(&t->waiter, INSTANT(0));
+}
+
+struct instant handle_store_due(tenure *t)
+{
+    struct instant due = t->store->ops->due(t->store);
+    if (due.ms > 0)
+        return due;
+    if (!t->told)
+        tell(t);
+    return INSTANT_NEVER;
+}
+
 static void take_hints(tenure *t)
 {
     struct store_hint hint;
@@ -71,9 +88,10 @@ void handle_turn(tenure *t)
             next = instant_min(next, claims_turn(t, clock_now()));
     }
     next = instant_min(next, sweep_turn(t, clock_now()));
-    t->due = instant_min(next, t->store->ops->due(t->store));
     t->told = false;
-    waiter_arm(&t->waiter, t->due);
+    t->due = instant_min(next, handle_store_due(t));
+    if (!t->told)
+        waiter_arm(&t->waiter, t->due);
 }
 
 /* ---- who sleeps ------------------------------------------------------------------------------
@@ -188,8 +206,7 @@ static void tell_loop(tenure *t)
 {
     if (!t->unheard || t->fetching || t->told || t->pump_runs || !atomic_load(&t->polled))
         return;
-    t->told = true;
-    waiter_arm(&t->waiter, INSTANT(0));
+    tell(t);
 }
 
 void handle_leave(tenure *t)
@@ -239,7 +256,7 @@ static void sleep_on(tenure *t, tenure_claim *c, struct instant until)
 /* Whoever comes while nobody turns does it; else who sleeps would miss what it waits for. */
 static void wait_about(tenure *t, tenure_claim *c, struct instant until)
 {
-    handle_arm(t, t->store->ops->due(t->store)); /* for what was asked since the last turn */
+    handle_arm(t, handle_store_due(t)); /* for what was asked since the last turn */
     if (t->turner) {
         sleep_on(t, c, until);
         return;

@@ -18,6 +18,7 @@
 void etcd_process(struct store *store)
 {
     struct etcd_store *s = etcd_of(store);
+    s->gathering = false;
     etcd_link_step(s);
     etcd_works_expire(s);
     etcd_works_start(s);
@@ -37,7 +38,7 @@ static bool is_wanted(const struct etcd_store *s)
 static struct instant etcd_due(struct store *store)
 {
     const struct etcd_store *s = etcd_of(store);
-    struct instant due = etcd_hint_due(s);
+    struct instant due = s->gathering ? INSTANT(0) : etcd_hint_due(s);
     if (s->link.state != LINK_DOWN || is_wanted(s))
         due = instant_min(due, etcd_link_due(s));
     for (const struct etcd_work *w = s->queue; w; w = w->next)
@@ -49,7 +50,7 @@ bool etcd_turn_until(struct etcd_store *s, bool (*done)(const struct etcd_store 
                      struct instant limit)
 {
     while (!done(s)) {
-        struct instant next = instant_min(limit, etcd_link_due(s));
+        struct instant next = s->gathering ? INSTANT(0) : instant_min(limit, etcd_link_due(s));
         int64_t left = instant_diff(clock_now(), next).ms;
         struct pollfd p = {.fd = s->epoll, .events = POLLIN};
         if (instant_reached(clock_now(), limit))

@@ -150,6 +150,7 @@ struct etcd_work {
     bool census; /* it asked about more sessions than it can compare with, and some are unknown */
     bool granted; /* GRANTS in store/store.h */
     bool lost;    /* an attempt */
+    bool apart;   /* it lost one together with others: etcd_batch.c */
     struct store_write out[STORE_KEYS_MAX]; /* bytes owned, with the stamp in front */
     int64_t version[STORE_KEYS_MAX];        /* that it was decided on */
     struct etcd_stamp stamp[STORE_KEYS_MAX];
@@ -161,10 +162,20 @@ struct etcd_work {
     size_t bytes; /* of the request, about */
 };
 
+/* How large a Txn gets, about: etcd limits the length of its lists. */
+struct etcd_size {
+    size_t conditions, writes; /* of its own, */
+    size_t deepest;            /* and the longer of the lists of the longest Txn in it */
+    size_t bytes;
+};
+
 /* Works that ride in one Txn. */
 struct etcd_batch {
-    size_t count, rings, width, bytes;
+    size_t count;
     struct etcd_work *work[ETCD_BATCH_MAX];
+    bool nested[ETCD_BATCH_MAX]; /* in a Txn of its own in it, */
+    size_t at[ETCD_BATCH_MAX];   /* which is its nth operation */
+    struct etcd_size size;
 };
 
 /* ---- what we remember (etcd_memory.c) -------------------------------------------------------- */
@@ -249,6 +260,7 @@ struct etcd_store {
     struct instant held_back;             /* until then somebody else may write first */
     struct span commit;                   /* about how long one of ours takes */
     struct etcd_call *writing;            /* the batch that is being written */
+    bool gathering; /* several were just answered: what is asked until process() goes together */
     uint64_t answer;                      /* the number of the last answer */
     uint64_t census;                      /* of the last one that told of all sessions */
     struct cache records, sessions;
@@ -418,18 +430,68 @@ size_t etcd_bells_bytes(const struct etcd_work *w);
 /* The bells that did not fit into the commit, when many were granted at once. */
 void etcd_bells_ring_rest(struct etcd_store *s, struct etcd_work *w);
 
+/* ---- etcd_commit.c --------------------------------------------------------------------------- */
+
+etcd_key etcd_name_key(struct etcd_store *s, const char *name);
+etcd_key etcd_session_key(struct etcd_store *s, uint64_t id);
+unsigned etcd_gone_bucket(const char *name); /* the NN of gone/NN */
+
+/* A Txn that demands that the seal is as we know it. */
+struct etcd_txn *etcd_txn_sealed(struct etcd_store *s);
+
+/* That all is as it was when w was decided; without this session, which is compared with already
+ * (0: none is). */
+void etcd_commit_if(struct etcd_store *s, struct etcd_txn *t, const struct etcd_work *w,
+                    uint64_t compared);
+
+/* Else: what it is. */
+void etcd_commit_else(struct etcd_store *s, struct etcd_txn *t, const struct etcd_work *w);
+
+/* What it writes, but for bells. */
+void etcd_commit_writes(struct etcd_store *s, struct etcd_txn *t, const struct etcd_work *w);
+
+/* It happened: what was written is what is there. */
+void etcd_commit_done(struct etcd_store *s, const struct etcd_work *w, int64_t revision);
+
+/* It did not: notes what etcd_commit_else() has found; `nested` NULL: in the answer itself. */
+void etcd_commit_failed(struct etcd_store *s, const struct etcd_work *w,
+                        const Etcd__TxnResponse *answer, const Etcd__SubTxnResponse *nested,
+                        int64_t as_of);
+
+/* Notes what a Range of a name has found; NULL: nothing was said. */
+void etcd_record_take(struct etcd_store *s, const char *name, const Etcd__RangeResponse *r,
+                      int64_t as_of);
+
+/* Notes what a Range of session/ID and what is below it has found. */
+void etcd_session_take(struct etcd_store *s, uint64_t id, const Etcd__RangeResponse *r,
+                       int64_t as_of);
+
+/* ---- etcd_batch.c ---------------------------------------------------------------------------- */
+
+struct etcd_batch *etcd_batch_new(void); /* NULL without memory */
+
+/* Takes a work that was decided, and writes; false: not together with those in it. */
+bool etcd_batch_add(struct etcd_store *s, struct etcd_batch *b, struct etcd_work *w);
+
+/* Sends it, and frees it when all is answered; at once when it is empty. */
+void etcd_batch_start(struct etcd_store *s, struct etcd_batch *b);
+
+/* Sends a work that writes nothing: whether what it was decided on is so. */
+void etcd_batch_confirm(struct etcd_store *s, struct etcd_work *w);
+
+/* The seal is not as we knew it: the cluster is to be greeted again. */
+void etcd_unsealed(struct etcd_store *s);
+
 /* ---- etcd_update.c --------------------------------------------------------------------------- */
 
 void etcd_update(struct store *store, struct store_update *op);
 void etcd_updates_start(struct etcd_store *s);
 
-/* A Txn that demands that the seal is as we know it. */
-struct etcd_txn *etcd_txn_sealed(struct etcd_store *s);
-etcd_key etcd_session_key(struct etcd_store *s, uint64_t id);
+/* Ends a work that was answered, or sends it back to the queue. */
+void etcd_update_settle(struct etcd_store *s, struct etcd_work *w, bool done);
 
-/* Notes what a Range of session/ID and what is below it has found. */
-void etcd_session_take(struct etcd_store *s, uint64_t id, const Etcd__RangeResponse *r,
-                       int64_t as_of);
+/* Sends one back to the queue that nothing is known of. */
+void etcd_update_again(struct etcd_store *s, struct etcd_work *w);
 
 /* Notes what a Range of all sessions, keys only, has found: in the order of ids. */
 void etcd_census_take(struct etcd_store *s, const Etcd__RangeResponse *r, int64_t as_of);

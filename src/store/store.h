@@ -218,7 +218,8 @@ struct store_ops {
     /* Finishes what has finished; called when fd is readable and at least each `due`. */
     void (*process)(struct store *s);
 
-    /* When process() wants to be called at the latest, on the holder's clock (os/clock.h). */
+    /* When process() wants to be called at the latest, on the holder's clock (os/clock.h).
+     * INSTANT(0): as soon as the caller has nothing more to ask; what it asks before goes along. */
     struct instant (*due)(struct store *s);
 
     /* In the child after fork(): closes descriptors, so that the child keeps nothing of the

@@ -24,22 +24,6 @@ static void a_record_is_found_as_it_was_written(void)
     shut(s);
 }
 
-static int fill(void *arg, struct store_view *view)
-{
-    memset(view->out[0].bytes, *(int *)arg, STORE_RECORD_MAX);
-    view->out[0].len = STORE_RECORD_MAX;
-    view->out[0].what = STORE_PUT;
-    return 0;
-}
-
-static int is_filled(void *arg, struct store_view *view)
-{
-    const unsigned char *at = view->in[0].bytes;
-    if (view->in[0].len != STORE_RECORD_MAX)
-        return 0;
-    return at[0] == *(int *)arg && memcmp(at, at + 1, STORE_RECORD_MAX - 1) == 0;
-}
-
 static void a_record_of_the_greatest_size_is_kept(void)
 {
     struct store *s = fresh();
@@ -60,13 +44,6 @@ static void a_deleted_record_is_gone(void)
     CHECK(update(s, "a", erase, NULL) == 0);
     CHECK(update(s, "a", add_one, NULL) == 1);
     shut(s);
-}
-
-static int write_and_refuse(void *arg, struct store_view *view)
-{
-    add_one(arg, view);
-    view->facts.token_floor += 1u << 30; /* more than any store leaves out */
-    return TENURE_CONFLICT;
 }
 
 static void a_decision_that_fails_writes_nothing(void)
@@ -91,22 +68,6 @@ static void who_looks_first_writes_all_the_same(void)
     CHECK(finish(s, &op.op) == 0 && op.verdict == 1);
     CHECK(update(s, "a", see, NULL) == 1);
     shut(s);
-}
-
-/* Moves one from the first record to the second; returns what they are together. */
-static int move_one(void *arg, struct store_view *view)
-{
-    (void)arg;
-    uint64_t a = number_of(&view->in[0]), b = number_of(&view->in[1]);
-    put_number(view, 0, a - 1);
-    put_number(view, 1, b + 1);
-    return (int)(a + b);
-}
-
-static int see_both(void *arg, struct store_view *view)
-{
-    (void)arg;
-    return (int)(number_of(&view->in[0]) + number_of(&view->in[1]));
 }
 
 static void *mover(void *arg)
@@ -158,6 +119,49 @@ static void handles_that_write_at_once_lose_no_update(void)
     for (int i = 0; i < HANDLES; i++)
         CHECK(pthread_join(thread[i], &failed) == 0 && !failed);
     CHECK(update(s, "n", see, NULL) == HANDLES * rounds(500));
+    shut(s);
+}
+
+/* Starts an update of each name, and waits until all are done; returns how many failed. */
+static int update_all(struct store *s, int names)
+{
+    enum { MOST = 40 };
+    static char key[MOST][8];
+    static int number[MOST];
+    struct store_update op[MOST];
+    int failed = 0;
+    for (int i = 0; i < names && i < MOST; i++) {
+        snprintf(key[i], sizeof key[i], "n%d", i);
+        number[i] = i;
+        op[i] = (struct store_update){.count = 1, .key = {key[i]}, .decide = count_or_flip};
+        op[i].arg = &number[i];
+        op[i].ephemeral = ephemeral;
+        store_update(s, &op[i]);
+    }
+    for (int i = 0; i < names && i < MOST; i++)
+        failed += finish(s, &op[i].op) != 0;
+    return failed;
+}
+
+/* What is asked at once may travel together: nobody is harmed by another one's bad luck. */
+static void updates_that_are_asked_at_once_happen_once_each(void)
+{
+    enum { NAMES = 40, ROUNDS = 12 };
+    struct store *s = fresh(), *t = again();
+    char key[8];
+    int failed = 0, wrong = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        failed += update_all(s, NAMES);
+        snprintf(key, sizeof key, "n%d", 2 * round); /* what s remembers of it is wrong from now */
+        failed += update(t, key, add_one, NULL) != round + 2;
+    }
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(key, sizeof key, "n%d", i);
+        int expected = i % 2 != 0 ? ROUNDS % 2 : ROUNDS + (i < 2 * ROUNDS);
+        wrong += update(t, key, see, NULL) != expected;
+    }
+    CHECK(failed == 0 && wrong == 0);
+    shut(t);
     shut(s);
 }
 
@@ -552,6 +556,7 @@ int main(int argc, char **argv)
         TAP(who_looks_first_writes_all_the_same),
         TAP(an_update_of_several_records_happens_as_a_whole),
         TAP(handles_that_write_at_once_lose_no_update),
+        TAP(updates_that_are_asked_at_once_happen_once_each),
         TAP(reading_goes_through_a_prefix_in_the_order_of_keys),
         TAP(reading_goes_on_after_a_key), TAP(who_reads_can_ask_who_is_alive),
         TAP(tokens_grow_over_deletion_and_over_opening_anew),

@@ -1,5 +1,4 @@
-/* tests/store/tools.h - what the suites of the stores share: places, calls, and decisions on
- * records that hold one number. */
+/* tests/store/tools.h - what the suites of the stores share: places and calls. */
 #ifndef TESTS_STORE_TOOLS_H
 #define TESTS_STORE_TOOLS_H
 
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/timing.h"
+#include "decisions.h"
 #include "os/clock.h"
 #include "store/store.h"
 #include "tap.h"
@@ -121,90 +121,6 @@ static inline int session_close(struct store *s, uint64_t session)
 static inline void shut(struct store *s)
 {
     s->ops->close(s);
-}
-
-/* ---- decisions ------------------------------------------------------------------------------ */
-
-static inline uint64_t number_of(const struct store_record *r)
-{
-    uint64_t n = 0;
-    if (r->len == sizeof n)
-        memcpy(&n, r->bytes, sizeof n);
-    return n;
-}
-
-static inline void put_number(struct store_view *view, int i, uint64_t n)
-{
-    memcpy(view->out[i].bytes, &n, sizeof n);
-    view->out[i].len = sizeof n;
-    view->out[i].what = STORE_PUT;
-    view->fx->changed = true;
-}
-
-/* Adds one to each record; returns the first. */
-static inline int add_one(void *arg, struct store_view *view)
-{
-    (void)arg;
-    for (int i = 0; i < view->count; i++)
-        put_number(view, i, number_of(&view->in[i]) + 1);
-    return (int)number_of(&view->in[0]) + 1;
-}
-
-static inline int see(void *arg, struct store_view *view)
-{
-    (void)arg;
-    return (int)number_of(&view->in[0]);
-}
-
-static inline int erase(void *arg, struct store_view *view)
-{
-    (void)arg;
-    view->out[0].what = STORE_DELETE;
-    view->fx->changed = true;
-    return 0;
-}
-
-/* Draws a token into *arg. */
-static inline int grant(void *arg, struct store_view *view)
-{
-    uint64_t *token = arg;
-    *token = ++view->facts.token_floor;
-    put_number(view, 0, *token);
-    return 1;
-}
-
-struct question {
-    uint64_t session;
-    enum liveness answer;
-    struct instant until, now;
-};
-
-static inline int ask_liveness(void *arg, struct store_view *view)
-{
-    struct question *q = arg;
-    q->answer = view->facts.liveness(view->facts.oracle, q->session, &q->until);
-    q->now = view->facts.now;
-    return 0;
-}
-
-/* The same, and writes: so the store may also forget who is gone. */
-static inline int ask_and_write(void *arg, struct store_view *view)
-{
-    ask_liveness(arg, view);
-    return add_one(NULL, view);
-}
-
-/* Rings the bell of the session *arg. */
-static inline int ring_at(void *arg, struct store_view *view)
-{
-    view->fx->ring[view->fx->ring_count++] = *(uint64_t *)arg;
-    return add_one(NULL, view);
-}
-
-static inline int tell(void *arg, struct store_view *view)
-{
-    view->fx->notice = *(uint64_t *)arg;
-    return add_one(NULL, view);
 }
 
 static inline enum liveness liveness_of(struct store *s, uint64_t session)

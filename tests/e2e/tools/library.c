@@ -9,6 +9,8 @@
  *     rally NAME ROUNDS FILE          takes and gives back in turn with others, until there were
  *                                     so many hand-overs; FILE is shared.  Answers how many came
  *                                     to us, the worst and the median in microseconds
+ *     crew NAME N COUNT               an event loop that takes NAME/1 to NAME/N, each again as
+ *                                     soon as it has it, COUNT times in all.  Answers how often
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -180,6 +182,55 @@ static void do_rally(char **w)
     close(fd);
 }
 
+/* ---- crew ----------------------------------------------------------------------------------- */
+
+static int ask_for(const char *name)
+{
+    tenure_terms terms = TENURE_TERMS_INIT;
+    tenure_claim *ignored;
+    terms.later = true;
+    return tenure_ask(handle, name, &terms, &ignored, &err);
+}
+
+/* What is granted is left and asked for again; returns 1 for each, and a code when it fails. */
+static int take_turn(void)
+{
+    char name[256];
+    tenure_event e;
+    int taken = 0;
+    while (tenure_next_event(handle, &e) > 0) {
+        if (e.kind != TENURE_EVENT_GRANTED)
+            continue;
+        snprintf(name, sizeof name, "%s", tenure_claim_name(e.claim));
+        int code = tenure_leave(e.claim, &err);
+        if (code == 0)
+            code = ask_for(name);
+        if (code < 0)
+            return code;
+        taken++;
+    }
+    return taken;
+}
+
+static void do_crew(char **w)
+{
+    char name[256];
+    long count = atol(w[3]), taken = 0;
+    int code = 0;
+    for (long i = 1; i <= atol(w[2]) && code == 0; i++) {
+        snprintf(name, sizeof name, "%.200s/%ld", w[1], i);
+        code = ask_for(name);
+    }
+    while (code >= 0 && taken < count) {
+        struct pollfd p = {.fd = tenure_fd(handle), .events = POLLIN};
+        code = poll(&p, 1, 10000) == 1 ? tenure_process(handle) : TENURE_TIMED_OUT;
+        if (code == 0)
+            code = take_turn();
+        taken += code > 0 ? code : 0;
+    }
+    answer_number(code < 0 ? code : 0, (uint64_t)taken);
+}
+
 /* ---- commands ------------------------------------------------------------------------------- */
 
 static void do_claim(char **w)
@@ -220,6 +271,8 @@ static void obey(char **w)
         do_serve(atol(w[1]));
     } else if (strcmp(w[0], "rally") == 0) {
         do_rally(w);
+    } else if (strcmp(w[0], "crew") == 0) {
+        do_crew(w);
     } else if (strcmp(w[0], "process") == 0) {
         answer(tenure_process(handle), "processed");
     } else if (strcmp(w[0], "withhold") == 0) {

@@ -1,8 +1,11 @@
-"""What a guarded value costs: one round trip to the store for each put.
+"""What things cost in round trips, as the servers count them: a store that is behind an ocean is
+asked no more often than one that is near.
 
-The epoch and the version are demanded by what writes, not looked up before it; a put that looked
-first, or that took a transaction of several statements, would be right, too, and slower.  The
-servers count: a store that is behind an ocean is asked no more often than one that is near.
+A guarded value: one for each put.  The epoch and the version are demanded by what writes, not
+looked up before it; a put that looked first, or that took a transaction of several statements,
+would be right, too, and slower.
+
+Many names in one event loop: one for all that it asks for between two waits.
 """
 from etcd import running_cluster
 from field import library  # noqa: F401
@@ -43,3 +46,17 @@ def test_a_guarded_put_is_one_statement_of_postgresql(library, command):
         asked = puts(library, url, lambda: sum(
             server.log.read_text().count(word) for word in ("LOG:  execute", "LOG:  statement")))
         assert PUTS <= asked <= PUTS + WALK
+
+
+def test_what_an_event_loop_asks_in_one_turn_is_one_txn_of_etcd(library):
+    def asked(rounds):
+        program = library()
+        assert program.do("open", cluster.url("test"), TTL_S * 1000, "h")[0] == 0
+        before = cluster.counter(TXNS)
+        assert program.number("crew", f"job-{rounds}", names, names * rounds) >= names * rounds
+        return cluster.counter(TXNS) - before
+
+    names, few, many = 40, 10, 40
+    with running_cluster() as cluster:
+        # Each name is looked at once, at first.  In halves, by turns, it would be twice as many.
+        assert asked(many) - asked(few) <= 1.3 * (many - few) + WALK
