@@ -112,6 +112,7 @@ struct etcd_link {
     unsigned failures; /* in a row */
     unsigned absent;   /* in a row: nobody listens there, or nothing of ours is there */
     bool leaves;       /* the server has said goodbye */
+    bool turned;       /* to the leader, since one was last of use: not again */
     tenure_error trouble; /* why the last attempt failed; code 0: it did not */
     uint8_t in[ETCD_READ_BYTES]; /* not thread-local: each thread of a program would pay for it */
 };
@@ -247,6 +248,7 @@ struct etcd_store {
     char version[24];  /* of the member that we talk to */
     char alarms[120];
     int64_t db_bytes;
+    uint64_t leader;   /* as the member said that greeted us */
     uint64_t cluster;  /* that this connection leads to */
     int64_t revision;  /* the highest that we have seen */
     bool went_back;
@@ -325,6 +327,7 @@ bool etcd_http_start(struct etcd_store *s);
 #define ETCD_WATCH "/etcdserverpb.Watch/Watch"
 #define ETCD_AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
 #define ETCD_STATUS "/etcdserverpb.Maintenance/Status"
+#define ETCD_MEMBER_LIST "/etcdserverpb.Cluster/MemberList"
 
 /* ---- etcd_link.c ----------------------------------------------------------------------------- */
 
@@ -334,6 +337,9 @@ void etcd_link_flush(struct etcd_store *s);
 
 /* Lets the connection go; the next one is tried elsewhere, at once or after a pause. */
 void etcd_link_drop(struct etcd_store *s, int code, const char *why);
+
+/* Lets it go in the middle of the greeting, for this endpoint; nothing is wrong with it. */
+void etcd_link_turn_to(struct etcd_store *s, int endpoint);
 void etcd_link_close(struct etcd_store *s);
 struct instant etcd_link_due(const struct etcd_store *s);
 
@@ -354,6 +360,14 @@ enum etcd_error_kind etcd_error(const struct etcd_store *s, const struct etcd_ca
 /* Finds out whether the cluster behind a new connection is the one we know. */
 void etcd_hello(struct etcd_store *s);
 
+/* Goes on with the greeting of a member that is the right one to ask. */
+void etcd_hello_stay(struct etcd_store *s);
+
+/* A connection could not be greeted, or a question of the greeting could not be asked: it is let
+ * go. */
+void etcd_hello_failed(struct etcd_store *s, const struct etcd_call *c, enum etcd_call_end end);
+void etcd_hello_not_asked(struct etcd_store *s);
+
 /* Takes note of an answer that a quorum confirmed.  False when the store went back in time: then
  * nothing of the answer may be used. */
 bool etcd_answer_note(struct etcd_store *s, const struct etcd_call *c,
@@ -364,6 +378,12 @@ void etcd_clock_ask(struct etcd_store *s);
 
 /* What tokens of a name are above, when nothing of it was left at `revision`. */
 uint64_t etcd_floor_at(const struct etcd_store *s, int64_t revision);
+
+/* ---- etcd_leader.c --------------------------------------------------------------------------- */
+
+/* Turns to the member that leads, when it is another one and an endpoint of ours; else goes on with
+ * the greeting. */
+void etcd_leader_seek(struct etcd_store *s, const Etcd__StatusResponse *r);
 
 /* ---- etcd_memory.c --------------------------------------------------------------------------- */
 

@@ -92,7 +92,7 @@ void etcd_clock_ask(struct etcd_store *s)
 
 static void ask_seal(struct etcd_store *s, etcd_done_fn *done);
 
-static void give_up(struct etcd_store *s, const struct etcd_call *c, enum etcd_call_end end)
+void etcd_hello_failed(struct etcd_store *s, const struct etcd_call *c, enum etcd_call_end end)
 {
     tenure_error err;
     if (s->link.state != LINK_UP)
@@ -101,9 +101,8 @@ static void give_up(struct etcd_store *s, const struct etcd_call *c, enum etcd_c
     etcd_link_drop(s, err.code, err.text);
 }
 
-/* The next question of the greeting was not asked: the server has said goodbye since the last one,
- * or there is no memory. */
-static void not_asked(struct etcd_store *s)
+/* The server has said goodbye since the last one, or there is no memory. */
+void etcd_hello_not_asked(struct etcd_store *s)
 {
     if (s->link.leaves)
         etcd_link_drop(s, TENURE_UNREACHABLE, "etcd said goodbye before it had greeted us");
@@ -116,7 +115,7 @@ static void sealed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end
 {
     const Etcd__TxnResponse *r = (const void *)answer;
     if (end != CALL_ANSWERED) {
-        give_up(s, c, end);
+        etcd_hello_failed(s, c, end);
         return;
     }
     if (!r->succeeded)
@@ -136,7 +135,7 @@ static void write_seal(struct etcd_store *s, int64_t version)
     etcd_txn_put(t, key, value, sizeof value, 0);
     if (s->arena.failed || !etcd_call_start(s, ETCD_KV_TXN, &t->m.base,
                                             &etcd__txn_response__descriptor, sealed, NULL))
-        not_asked(s);
+        etcd_hello_not_asked(s);
 }
 
 static void clock_granted(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
@@ -144,7 +143,7 @@ static void clock_granted(struct etcd_store *s, struct etcd_call *c, enum etcd_c
 {
     const Etcd__LeaseGrantResponse *r = (const void *)answer;
     if (end != CALL_ANSWERED) {
-        give_up(s, c, end);
+        etcd_hello_failed(s, c, end);
         return;
     }
     uint64_t floor = (uint64_t)s->revision << ETCD_TOKENS_SHIFT;
@@ -165,7 +164,7 @@ static void make_seal(struct etcd_store *s)
     m.ttl = CLOCK_TTL_S;
     if (!etcd_call_start(s, ETCD_LEASE_GRANT, &m.base, &etcd__lease_grant_response__descriptor,
                          clock_granted, NULL))
-        not_asked(s);
+        etcd_hello_not_asked(s);
 }
 
 /* Who raises waits until nobody believes in what the store has forgotten. */
@@ -175,7 +174,7 @@ static void sessions_counted(struct etcd_store *s, struct etcd_call *c, enum etc
     const Etcd__RangeResponse *r = (const void *)answer;
     size_t live = strlen(s->prefix) + strlen("session/") + 16;
     if (end != CALL_ANSWERED) {
-        give_up(s, c, end);
+        etcd_hello_failed(s, c, end);
         return;
     }
     for (size_t i = 0; i < r->n_kvs; i++) {
@@ -200,7 +199,7 @@ static void ask_sessions(struct etcd_store *s)
     if (s->arena.failed || !etcd_call_start(s, ETCD_KV_RANGE, &m.base,
                                             &etcd__range_response__descriptor, sessions_counted,
                                             NULL))
-        not_asked(s);
+        etcd_hello_not_asked(s);
 }
 
 /* The same seal again, after the clock was read: now that reading is confirmed. */
@@ -209,7 +208,7 @@ static void confirmed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_
 {
     const Etcd__RangeResponse *r = (const void *)answer;
     if (end != CALL_ANSWERED) {
-        give_up(s, c, end);
+        etcd_hello_failed(s, c, end);
         return;
     }
     if (!etcd_answer_note(s, c, r->header))
@@ -222,6 +221,7 @@ static void confirmed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_
     s->sealing = false;
     s->went_back = false;
     s->link.failures = 0;
+    s->link.turned = false;
     s->link.trouble.code = 0;
     s->hints.all = true; /* what was missed while there was no connection */
 }
@@ -232,6 +232,13 @@ static void clock_read(struct etcd_store *s, struct etcd_call *c, enum etcd_call
     clock_answered(s, c, end, answer);
     if (s->link.state == LINK_UP)
         ask_seal(s, confirmed); /* without a clock, too: records only age more slowly */
+}
+
+void etcd_hello_stay(struct etcd_store *s)
+{
+    ask_clock(s, clock_read);
+    if (!s->clock_asked)
+        etcd_hello_not_asked(s);
 }
 
 static void ask_status(struct etcd_store *s);
@@ -253,7 +260,7 @@ static void status_answered(struct etcd_store *s, struct etcd_call *c, enum etcd
 {
     const Etcd__StatusResponse *r = (const void *)answer;
     if (end != CALL_ANSWERED || !r->header) {
-        give_up(s, c, end);
+        etcd_hello_failed(s, c, end);
         return;
     }
     take_status(s, r);
@@ -269,9 +276,7 @@ static void status_answered(struct etcd_store *s, struct etcd_call *c, enum etcd
     } else if (is_short) {
         refuse_copy(s, "its log is younger than its data");
     } else {
-        ask_clock(s, clock_read);
-        if (!s->clock_asked)
-            not_asked(s);
+        etcd_leader_seek(s, r);
     }
 }
 
@@ -281,7 +286,7 @@ static void ask_status(struct etcd_store *s)
     etcd__status_request__init(&m);
     if (!etcd_call_start(s, ETCD_STATUS, &m.base, &etcd__status_response__descriptor,
                          status_answered, NULL))
-        not_asked(s);
+        etcd_hello_not_asked(s);
 }
 
 /* What is under the seal's key; false when the connection was dropped for it. */
@@ -320,7 +325,7 @@ static void seal_answered(struct etcd_store *s, struct etcd_call *c, enum etcd_c
 {
     const Etcd__RangeResponse *r = (const void *)answer;
     if (end != CALL_ANSWERED || !r->header) {
-        give_up(s, c, end);
+        etcd_hello_failed(s, c, end);
         return;
     }
     bool is_known = s->seal.generation > 0;
@@ -347,7 +352,7 @@ static void ask_seal(struct etcd_store *s, etcd_done_fn *done)
     m.key = etcd_key_of(&s->arena, s->prefix, "seal", NULL);
     if (s->arena.failed ||
         !etcd_call_start(s, ETCD_KV_RANGE, &m.base, &etcd__range_response__descriptor, done, NULL))
-        not_asked(s);
+        etcd_hello_not_asked(s);
 }
 
 static void authenticated(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
@@ -355,14 +360,14 @@ static void authenticated(struct etcd_store *s, struct etcd_call *c, enum etcd_c
 {
     const Etcd__AuthenticateResponse *r = (const void *)answer;
     if (end != CALL_ANSWERED) {
-        give_up(s, c, end);
+        etcd_hello_failed(s, c, end);
         return;
     }
     s->token = strdup(r->token);
     if (s->token)
         ask_seal(s, seal_answered);
     else
-        not_asked(s);
+        etcd_hello_not_asked(s);
 }
 
 /* What is in the file, up to the end of its first line; false, and *err is filled. */
@@ -395,7 +400,7 @@ static void authenticate(struct etcd_store *s)
                                 &etcd__authenticate_response__descriptor, authenticated, NULL);
     explicit_bzero(password, sizeof password);
     if (!sent)
-        not_asked(s);
+        etcd_hello_not_asked(s);
 }
 
 void etcd_hello(struct etcd_store *s)

@@ -89,6 +89,15 @@ void etcd_link_drop(struct etcd_store *s, int code, const char *why)
     etcd_link_close(s);
 }
 
+void etcd_link_turn_to(struct etcd_store *s, int endpoint)
+{
+    struct etcd_link *l = &s->link;
+    l->turned = true;
+    l->endpoint = endpoint;
+    l->retry = clock_now();
+    etcd_link_close(s);
+}
+
 /* ---- making one ------------------------------------------------------------------------------ */
 
 static void watch_socket(struct etcd_store *s, uint32_t events)

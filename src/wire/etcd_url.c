@@ -92,6 +92,25 @@ enum etcd_url_flaw etcd_url_parse(const struct url *url, struct etcd_url *ret,
     return flaw;
 }
 
+int etcd_url_find(const struct etcd_url *url, struct text member)
+{
+    struct text scheme = until(member, ':'), rest, host;
+    uint16_t port;
+    if (!text_equal(scheme, text_of("http")) && !text_equal(scheme, text_of("https")))
+        return -1;
+    rest = (struct text){member.at + scheme.len, member.len - scheme.len};
+    if (rest.len < 3 || memcmp(rest.at, "://", 3) != 0)
+        return -1;
+    rest = (struct text){rest.at + 3, rest.len - 3};
+    if (!endpoint_take_host(&rest, &host) || !endpoint_read_port(rest, ETCD_PORT, &port))
+        return -1;
+    for (int i = 0; i < url->endpoints; i++) {
+        if (url->endpoint[i].port == port && text_equal(url->endpoint[i].host, host))
+            return i;
+    }
+    return -1;
+}
+
 const char *etcd_url_flaw_text(enum etcd_url_flaw flaw)
 {
     switch (flaw) {

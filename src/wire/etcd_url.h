@@ -49,6 +49,10 @@ enum etcd_url_flaw {
 enum etcd_url_flaw etcd_url_parse(const struct url *url, struct etcd_url *ret,
                                   struct text *ret_at);
 
+/* Which of the endpoints the URL that a member advertises ("http://HOST:PORT") names, letter for
+ * letter; -1: none. */
+int etcd_url_find(const struct etcd_url *url, struct text member);
+
 /* The rule that was broken, as a clause. */
 const char *etcd_url_flaw_text(enum etcd_url_flaw flaw);
 

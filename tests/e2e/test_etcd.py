@@ -95,15 +95,53 @@ def test_a_holder_outlives_the_death_of_the_leader(start):
     assert end_of(process) == 0 and waiter.wait() == 0
 
 
-def test_a_member_that_is_silent_is_left_for_another(start):
+def connected(cluster, process):
+    """The members that a command is connected to."""
+    found = subprocess.run(["ss", "-Htnp"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    peers = [line.split()[4] for line in found.splitlines() if f"pid={process.pid}," in line]
+    return [m for m in cluster.members if any(peer.endswith(f":{m.client}") for peer in peers)]
+
+
+def name_first(cli, cluster, member, host="127.0.0.1"):
+    """The command finds its store behind that member first; all are known as `host`."""
+    members = sorted(cluster.members, key=lambda m: m is not member)
+    endpoints = ",".join(f"{host}:{m.client}" for m in members)
+    cli.env["TENURE_STORE"] = f"etcd://{endpoints}/test"
+
+
+def test_the_leader_is_asked_whichever_member_is_named_first(start):
     cluster, cli = start(3)
-    first = next(m for m in cluster.members if m.endpoint() == cluster.url().split("/")[2]
-                 .split(",")[0])
+    other = next(m for m in cluster.members if m is not cluster.leader())
+    name_first(cli, cluster, other)
     process, token = cli.hold("job", "--ttl", "6s")
-    first.process.send_signal(signal.SIGSTOP)
+    assert connected(cluster, process) == [cluster.leader()]
+    gone = cluster.leader()
+    gone.stop()
+    wait_until(lambda: connected(cluster, process), "a connection to another member")
+    assert_still_holds(cli, process, token, 8)
+    assert end_of(process) == 0
+
+
+def test_a_leader_that_is_known_by_another_name_is_asked_by_others(start):
+    cluster, cli = start(3)
+    other = next(m for m in cluster.members if m is not cluster.leader())
+    name_first(cli, cluster, other, "localhost")
+    process, _ = cli.hold("job")
+    assert connected(cluster, process) == [other]
+    assert end_of(process) == 0
+
+
+@pytest.mark.parametrize("who", ["leader", "another"])
+def test_a_member_that_is_silent_is_left_for_another(start, who):
+    cluster, cli = start(3)
+    silent = next(m for m in cluster.members if (m is cluster.leader()) == (who == "leader"))
+    if who == "another":  # which is asked when the leader is not known
+        name_first(cli, cluster, silent, "localhost")
+    process, token = cli.hold("job", "--ttl", "6s")
+    silent.process.send_signal(signal.SIGSTOP)
     pause(8)
     assert process.running and end_of(process) == 0
-    first.process.send_signal(signal.SIGCONT)
+    silent.process.send_signal(signal.SIGCONT)
     assert cli.lock_once() > token
 
 

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         &etcd__txn_response__descriptor,          &etcd__watch_response__descriptor,
         &etcd__range_response__descriptor,        &etcd__lease_keep_alive_response__descriptor,
         &etcd__lease_grant_response__descriptor,  &etcd__status_response__descriptor,
-        &etcd__authenticate_response__descriptor,
+        &etcd__authenticate_response__descriptor, &etcd__member_list_response__descriptor,
     };
     tenure_error err;
     if (etcd_load(&err) < 0)

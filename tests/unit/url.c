@@ -1,3 +1,4 @@
+#include "wire/etcd_url.h"
 #include "wire/url.h"
 #include "tap.h"
 
@@ -31,8 +32,27 @@ static void what_is_too_long_is_cut_off(void)
     CHECK(strcmp(shown, "postgre") == 0);
 }
 
+/* An endpoint is the member that advertises it; what is not written alike may be anybody. */
+static void a_member_is_found_among_the_endpoints(void)
+{
+    struct url url;
+    struct etcd_url at;
+    CHECK(url_parse(text_of("etcd://h1:2380,h2,[::1]:99/prefix"), &url) == URL_FINE);
+    CHECK(etcd_url_parse(&url, &at, NULL) == ETCD_URL_FINE);
+    CHECK(etcd_url_find(&at, text_of("http://h1:2380")) == 0);
+    CHECK(etcd_url_find(&at, text_of("https://h2:2379")) == 1);
+    CHECK(etcd_url_find(&at, text_of("http://[::1]:99")) == 2);
+    CHECK(etcd_url_find(&at, text_of("http://h1:2379")) == -1);
+    CHECK(etcd_url_find(&at, text_of("http://h3:2379")) == -1);
+    CHECK(etcd_url_find(&at, text_of("unix://h1:2380")) == -1);
+    CHECK(etcd_url_find(&at, text_of("http:h1:2380")) == -1);
+    CHECK(etcd_url_find(&at, text_of("http://h1:2380/more")) == -1);
+    CHECK(etcd_url_find(&at, text_of("http")) == -1);
+    CHECK(etcd_url_find(&at, text_of("")) == -1);
+}
+
 int main(void)
 {
     return TAP_RUN(TAP(a_password_is_not_shown), TAP(what_is_no_password_is_shown),
-                   TAP(what_is_too_long_is_cut_off));
+                   TAP(what_is_too_long_is_cut_off), TAP(a_member_is_found_among_the_endpoints));
 }
