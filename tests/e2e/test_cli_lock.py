@@ -337,7 +337,10 @@ def test_the_guardian_stands_by_while_its_command_waits(waiter):
 
 def test_a_guardian_that_was_killed_while_it_stood_by_is_replaced(waiter):
     guardian = guardian_of(waiter)
+    dead = os.pidfd_open(guardian)
     os.kill(guardian, signal.SIGKILL)
+    assert select.select([dead], [], [], LONG)[0]  # until then it could still be given orders
+    os.close(dead)
     waiter.let_in()
     assert waiter.wait() == 0
     assert waiter.out.text().endswith(" ran") and str(guardian) not in waiter.out.text()
