@@ -14,10 +14,12 @@
 #include "cli/say.h"
 #include "cli/timing.h"
 #include "os/clock.h"
+#include "os/pages.h"
 #include "os/point.h"
 #include "supervisor/supervisor.h"
 #include "wire/duration.h"
 
+#define OPENING_BYTES PAGES_EXPECT_MAX /* what the opening of a store takes from the heap, about */
 #define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
 
 /* ---- trouble with the store ------------------------------------------------------------------ */
@@ -100,6 +102,7 @@ static int open_store(struct run *r, const tenure_options *opt)
     tenure_error err;
     const char *where = option_text(r->inv, OPT_STORE, NULL);
     struct instant limit = limit_of_wait(r);
+    pages_expect(OPENING_BYTES);
     for (;;) {
         int code = tenure_open(where, opt, &r->t, &err);
         bool may_come = tenure_class(code) == TENURE_CLASS_UNREACHABLE && is_patient(r, code);

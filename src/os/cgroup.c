@@ -105,9 +105,11 @@ static bool is_old(int parent, const char *name)
  * name is of their PID namespace: here it can be missing, or somebody else's for ever, as 1 is.  So
  * an old one may go as well; none that has processes does.  A supervisor whose group was empty
  * and went too does without. */
-static void clear_stale(int parent)
+void cgroup_clear(const struct cgroup *g)
 {
-    int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!cgroup_exists(g))
+        return;
+    int fd = openat(g->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
         if (fd >= 0)
@@ -119,8 +121,8 @@ static void clear_stale(int parent)
         int pid, serial;
         if (sscanf(entry->d_name, "tenure-%d-%d", &pid, &serial) != 2 || pid <= 0)
             continue;
-        if ((kill(pid, 0) != 0 && errno == ESRCH) || is_old(parent, entry->d_name))
-            remove_nested(parent, entry->d_name, 0);
+        if ((kill(pid, 0) != 0 && errno == ESRCH) || is_old(g->parent, entry->d_name))
+            remove_nested(g->parent, entry->d_name, 0);
     }
     closedir(dir);
 }
@@ -140,7 +142,6 @@ int cgroup_make(struct cgroup *ret)
     g.parent = own_open();
     if (g.parent < 0)
         return g.parent;
-    clear_stale(g.parent);
     int rc = -EEXIST;
     for (int n = 1; n <= NAME_TRIES && rc == -EEXIST; n++) {
         snprintf(g.name, sizeof g.name, "tenure-%d-%d", (int)getpid(), n);

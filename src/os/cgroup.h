@@ -30,9 +30,11 @@ static inline bool cgroup_exists(const struct cgroup *g)
     return g->fd >= 0;
 }
 
-/* Makes an empty group, and clears away empty ones that dead supervisors left.  0, or -errno:
- * then go on without. */
+/* Makes an empty group.  0, or -errno: then go on without. */
 int cgroup_make(struct cgroup *ret);
+
+/* Clears away empty ones that dead supervisors left beside it; when nobody waits for us. */
+void cgroup_clear(const struct cgroup *g);
 
 /* SIGKILL to every process in it and in groups below it.  0 or -errno; 0 when there is no group. */
 int cgroup_kill(const struct cgroup *g);

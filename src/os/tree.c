@@ -24,16 +24,21 @@ int tree_open(struct tree *ret)
     struct tree t = {.proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (t.proc < 0)
         return -errno;
-    struct process self;
     char link[16];
     ssize_t n = readlinkat(t.proc, "self", link, sizeof link - 1);
     link[n > 0 ? n : 0] = '\0';
-    int code = n <= 0 || atoi(link) != getpid() ? -ESRCH : tree_process(&t, getpid(), &self);
-    if (code < 0)
+    if (n <= 0 || atoi(link) != getpid()) {
         close(t.proc);
-    else
-        *ret = t;
-    return code;
+        return -ESRCH;
+    }
+    *ret = t;
+    return 0;
+}
+
+int tree_open_again(const struct tree *of, struct tree *ret)
+{
+    *ret = (struct tree){.proc = openat(of->proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    return ret->proc < 0 ? -errno : 0;
 }
 
 static void table_free(struct process_table *table)

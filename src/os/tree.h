@@ -64,6 +64,10 @@ struct tree_tally {
 /* Opens /proc.  -errno; -ENOENT or -ESRCH when there is none, or one of other PID namespace, so
  * that no tree can be seen. */
 int tree_open(struct tree *ret);
+
+/* In a child of who has opened `of`: the same /proc, with a place of its own in the listing, which
+ * two processes would take from each other.  -errno. */
+int tree_open_again(const struct tree *of, struct tree *ret);
 void tree_close(struct tree *t);
 
 /* Reads one process: 0, or -ESRCH. */

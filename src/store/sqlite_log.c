@@ -15,12 +15,13 @@
 #define HEADER_BYTES 24        /* of a frame; https://www.sqlite.org/fileformat2.html#walformat */
 #define PAGE_BYTES_MAX 4096    /* a larger page goes with a call of its own */
 
+/* SQLite has room for one, and clears it, for each file of a database, be it the log or not. */
 struct log_file {
     sqlite3_file file; /* what SQLite sees */
     bool holds;        /* a header, written at `at` */
     sqlite3_int64 at;
     sqlite3_int64 read; /* where the last reading began, -1: something was written since */
-    unsigned char frame[HEADER_BYTES + PAGE_BYTES_MAX];
+    unsigned char *frame; /* HEADER_BYTES + PAGE_BYTES_MAX */
     /* the real file follows */
 };
 
@@ -75,6 +76,7 @@ static int log_close(sqlite3_file *file)
 {
     int rc = let_go(file);
     int closed = real_of(file)->pMethods->xClose(real_of(file));
+    sqlite3_free(log_of(file)->frame);
     return rc == SQLITE_OK ? closed : rc;
 }
 
@@ -160,9 +162,14 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     l->file.pMethods = NULL; /* nothing to close, if it fails */
     l->holds = false;
     l->read = -1;
+    l->frame = sqlite3_malloc(HEADER_BYTES + PAGE_BYTES_MAX);
+    if (!l->frame)
+        return SQLITE_NOMEM;
     int rc = real_vfs->xOpen(real_vfs, name, real_of(file), flags, ret_flags);
     if (rc == SQLITE_OK)
         l->file.pMethods = &log_methods;
+    else
+        sqlite3_free(l->frame);
     return rc;
 }
 

@@ -94,14 +94,14 @@ static void close_others(const struct guardian *g)
 
 /* ---- starting ----------------------------------------------------------------------------- */
 
-/* What can be done before the orders come. */
-static int prepare(struct guardian *g)
+/* What can be done before the orders come; as little as can be, since where there is one processor,
+ * or two halves of one, the supervisor stands still meanwhile. */
+static int prepare(struct guardian *g, const struct tree *tree)
 {
     /* Not "tenure": `pkill -9 tenure` shall not kill both of us at once. */
     prctl(PR_SET_NAME, "guardian");
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         return -errno;
-    signal(SIGCHLD, SIG_DFL);
     sigset_t children;
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
@@ -109,7 +109,7 @@ static int prepare(struct guardian *g)
     g->timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (g->child_signal < 0 || g->timer < 0)
         return -errno;
-    return tree_open(&g->tree);
+    return tree_open_again(tree, &g->tree);
 }
 
 static int start(struct guardian *g)
@@ -327,7 +327,7 @@ void guardian_run(const struct guardian_start *from)
         .tree = {.proc = -1},
     };
     close(from->supervisor_end);
-    int rc = prepare(&g);
+    int rc = prepare(&g, from->tree);
     int orders = orders_await(g.orders, g.supervisor, &g.lifeline, &g.group);
     if (orders == -EPIPE)
         _exit(0); /* there was no work for us */

@@ -39,13 +39,14 @@ struct report {
 
 struct guardian_start {
     struct orders *orders;
+    const struct tree *tree; /* the supervisor's */
     int supervisor;     /* our end of the socket pair: its end of file is the supervisor's death */
     int supervisor_end; /* the other end, to be closed in the guardian */
 };
 
-/* The life of the guardian, in a child just forked with all signals blocked: it waits for a
- * datagram with the descriptors that the orders name, and then carries them out.  Does not
- * return. */
+/* The life of the guardian, in a child just forked with all signals blocked and SIGCHLD at its
+ * default: it waits for a datagram with the descriptors that the orders name, and then carries them
+ * out.  Does not return. */
 _Noreturn void guardian_run(const struct guardian_start *start);
 
 #endif

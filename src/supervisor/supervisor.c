@@ -142,7 +142,8 @@ static const char *prepare(struct supervisor *s, size_t orders_bytes, int pair[2
 static pid_t fork_guardian(struct supervisor *s, const int pair[2])
 {
     const struct guardian_start start = {
-        .orders = s->orders, .supervisor = pair[1], .supervisor_end = pair[0]};
+        .orders = s->orders, .tree = &s->rescue.tree,
+        .supervisor = pair[1], .supervisor_end = pair[0]};
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -333,6 +334,7 @@ static void command_started(struct supervisor *s, pid_t pid)
         if (sigismember(&s->waiting, signo) == 1)
             supervisor_signal(s, signo);
     sigemptyset(&s->waiting);
+    cgroup_clear(&s->group);
 }
 
 /* Turns a report into an event; false when there is nothing to tell yet. */
