@@ -99,9 +99,11 @@ typedef struct tenure_options {
     int64_t max_silence_ms; /* 0: off.  Else, while something is held, renewals stop when
                              * tenure_checkin() is overdue: counted from the grant, with or without
                              * a pump.  Who holds nothing keeps its place however silent it is */
+    int64_t open_ms;        /* tenure_open() waits so long for a store that does not answer, 1 ms to
+                             * 24 h; 0: 5 s for a server, 3 s or ttl/6 for a file */
 } tenure_options;
 
-#define TENURE_OPTIONS_INIT { sizeof(tenure_options), 10000, NULL, 0, 0 }
+#define TENURE_OPTIONS_INIT { sizeof(tenure_options), 10000, NULL, 0, 0, 0 }
 
 /* Opens a store.
  *   where  "sqlite:PATH", "postgres://USER@HOST/DATABASE", "etcd://HOST:PORT,.../PREFIX" or

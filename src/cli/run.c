@@ -20,6 +20,8 @@
 #include "wire/duration.h"
 
 #define OPENING_BYTES PAGES_EXPECT_MAX /* what the opening of a store takes from the heap, about */
+#define OPEN_USUAL_MS 5000 /* for a store that does not answer: tenure_options.open_ms */
+#define OPEN_LEAST_MS 100
 #define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
 
 /* ---- trouble with the store ------------------------------------------------------------------ */
@@ -95,15 +97,26 @@ static struct instant limit_of_wait(const struct run *r)
     return instant_add(since, SPAN(option_number(r->inv, OPT_WAIT, INT64_MAX)));
 }
 
+/* A wait that is short is over, too, when the store does not answer; who does not want to wait for
+ * others waits for the store all the same. */
+static int64_t open_ms(const struct run *r, struct instant limit)
+{
+    int64_t left = instant_diff(clock_now(), limit).ms;
+    if (waits_not(r->inv) || left >= OPEN_USUAL_MS)
+        return 0;
+    return left < OPEN_LEAST_MS ? OPEN_LEAST_MS : left;
+}
+
 /* Who stands for election waits for a store that is not there yet, as it would later.  Signals
  * have not been taken yet: one that ends us finds nothing that is held. */
-static int open_store(struct run *r, const tenure_options *opt)
+static int open_store(struct run *r, tenure_options *opt)
 {
     tenure_error err;
     const char *where = option_text(r->inv, OPT_STORE, NULL);
     struct instant limit = limit_of_wait(r);
     pages_expect(OPENING_BYTES);
     for (;;) {
+        opt->open_ms = open_ms(r, limit);
         int code = tenure_open(where, opt, &r->t, &err);
         bool may_come = tenure_class(code) == TENURE_CLASS_UNREACHABLE && is_patient(r, code);
         if (code >= 0) {

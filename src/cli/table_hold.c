@@ -12,8 +12,8 @@
         {.id = OPT_WAIT, .kind = VALUE_DURATION, .letter = 'w', .name = "wait",                    \
          .metavar = "TIME", .noun = "a wait", .least = 0, .most = INT64_MAX,                       \
          .standard = "wait for ever",                                                              \
-         .help = "Wait so long at most, then end with 80; 0 is the same as -n. To find out that "  \
-                 "the store does not answer (82) may take a few seconds more."},                   \
+         .help = "Wait so long at most, then end with 80, or with 82 when the store did not "      \
+                 "answer. 0 is the same as -n, which waits for a silent store for some seconds."}, \
     {.id = OPT_CONFLICT_CODE, .kind = VALUE_CODE, .letter = 'E', .name = "conflict-exit-code",     \
      .metavar = "CODE", .noun = "an exit code", .least = 0, .most = 255, .standard = "80",         \
      .help = "End with CODE instead of 80 when it was not acquired."}

@@ -209,6 +209,9 @@ static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
     if (opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING))
         return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x",
                          opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING));
+    if (opt->open_ms < 0 || opt->open_ms > TIMING_TTL_CEILING_MS)
+        return error_set(err, TENURE_INVALID, "open_ms %lld: it is 1 to %lld ms, or 0",
+                         (long long)opt->open_ms, (long long)TIMING_TTL_CEILING_MS);
     if (opt->max_silence_ms < 0)
         return error_set(err, TENURE_INVALID, "max_silence_ms %lld: it is 0, which is off, or more",
                          (long long)opt->max_silence_ms);
@@ -262,10 +265,10 @@ static void disconnect(tenure *t)
     waiter_close(&t->waiter);
 }
 
-static int connect_to(tenure *t, const char *url, bool create, tenure_error *err)
+static int connect_to(tenure *t, const char *url, const struct store_options *opt,
+                      tenure_error *err)
 {
-    const struct store_options opt = {.patience = t->timing.attempt, .create = create};
-    int code = store_open(url, &opt, &t->store, err);
+    int code = store_open(url, opt, &t->store, err);
     if (code < 0)
         return code;
     code = waiter_open(&t->waiter, t->store->ops->fd(t->store));
@@ -283,11 +286,12 @@ static void destroy(tenure *t)
 }
 
 /* It is known to fork() before it has anything that a child could keep. */
-static int open_known(tenure *t, const char *url, bool create, tenure_error *err)
+static int open_known(tenure *t, const char *url, const struct store_options *opt,
+                      tenure_error *err)
 {
     list_add(t);
     pthread_mutex_lock(&t->mutex);
-    int code = connect_to(t, url, create, err);
+    int code = connect_to(t, url, opt, err);
     pthread_mutex_unlock(&t->mutex);
     return code;
 }
@@ -325,7 +329,10 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
         destroy(t);
         return code;
     }
-    code = open_known(t, url, !existing, err);
+    const struct store_options how = {.patience = t->timing.attempt,
+                                      .opening = SPAN(opt.open_ms),
+                                      .create = !existing};
+    code = open_known(t, url, &how, err);
     if (code == 0)
         code = start_pump(t, opt.flags, err);
     if (code < 0) {

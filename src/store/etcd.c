@@ -9,6 +9,7 @@
 
 #include "store/engines.h"
 #include "store/etcd_engine.h"
+#include "wire/duration.h"
 
 #define OPEN_MS 5000  /* to open may take longer than to renew: nothing can expire meanwhile */
 #define CLOSE_MS 2000 /* to say good-bye; else the session expires */
@@ -272,26 +273,29 @@ static bool is_open(const struct etcd_store *s)
     return s->greeted || (tried && (refused || l->absent >= all));
 }
 
-static int open_store(const struct url *url, bool create, struct span patience,
+static int open_store(const struct url *url, const struct store_options *opt,
                       const uint64_t *raise, struct etcd_store **ret, tenure_error *err)
 {
     int code = etcd_load(err);
     if (code < 0)
         return code;
-    struct etcd_store *s = allocate(patience);
+    struct etcd_store *s = allocate(opt->patience);
     if (!s)
         return fail(err, TENURE_NO_MEMORY, "out of memory or descriptors");
-    s->create = create;
+    struct span opening = SPAN(opt->opening.ms > 0 ? opt->opening.ms : OPEN_MS);
+    char within[DURATION_BYTES];
+    s->create = opt->create;
     s->raising = raise != NULL;
     s->raise_above = raise ? *raise : 0;
     s->next_watch = 1;
     code = parse(s, url, err);
     if (code == 0) {
-        etcd_turn_until(s, is_open, instant_add(clock_now(), SPAN(OPEN_MS)));
-        if (!s->greeted)
-            code = fail(err, s->link.trouble.code < 0 ? s->link.trouble.code : TENURE_UNREACHABLE,
-                        "%s", s->link.trouble.code < 0 ? s->link.trouble.text
-                                                       : "etcd did not answer within 5 s");
+        etcd_turn_until(s, is_open, instant_add(clock_now(), opening));
+        if (!s->greeted && s->link.trouble.code < 0)
+            code = fail(err, s->link.trouble.code, "%s", s->link.trouble.text);
+        else if (!s->greeted)
+            code = fail(err, TENURE_UNREACHABLE, "etcd did not answer within %s",
+                        duration_format(opening, within));
     }
     if (code < 0) {
         etcd_close(&s->store);
@@ -305,7 +309,7 @@ int etcd_store_open(const struct url *url, const struct store_options *opt, stru
                     tenure_error *err)
 {
     struct etcd_store *s;
-    int code = open_store(url, opt->create, opt->patience, NULL, &s, err);
+    int code = open_store(url, opt, NULL, &s, err);
     if (code == 0)
         *ret = &s->store;
     return code;
@@ -313,8 +317,9 @@ int etcd_store_open(const struct url *url, const struct store_options *opt, stru
 
 int etcd_store_raise(const struct url *url, uint64_t above, tenure_error *err)
 {
+    const struct store_options opt = {.create = false};
     struct etcd_store *s;
-    int code = open_store(url, false, SPAN(0), &above, &s, err);
+    int code = open_store(url, &opt, &above, &s, err);
     if (code == 0)
         etcd_close(&s->store);
     return code;

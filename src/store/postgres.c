@@ -8,6 +8,7 @@
 
 #include "store/engines.h"
 #include "store/postgres_engine.h"
+#include "wire/duration.h"
 
 #define PATIENCE_DEFAULT_MS (TIMING_TTL_DEFAULT_MS / 6)
 #define OPEN_MS 5000   /* to open may take longer than to renew: nothing can expire meanwhile */
@@ -235,15 +236,17 @@ static bool is_open(const struct pg_store *s)
 int postgres_store_open(const struct url *url, const struct store_options *opt, struct store **ret,
                         tenure_error *err)
 {
+    struct span opening = SPAN(opt->opening.ms > 0 ? opt->opening.ms : OPEN_MS);
+    char within[DURATION_BYTES];
     struct pg_store *s = allocate(opt);
     if (!s)
         return fail(err, TENURE_NO_MEMORY, "out of memory or descriptors");
     int code = pg_parse(url, s, err);
     if (code == 0) {
         request_next(s);
-        if (!turn_until(s, is_open, instant_add(clock_now(), SPAN(OPEN_MS))))
-            code = fail(err, TENURE_UNREACHABLE, "PostgreSQL: no answer within %d s",
-                        OPEN_MS / 1000);
+        if (!turn_until(s, is_open, instant_add(clock_now(), opening)))
+            code = fail(err, TENURE_UNREACHABLE, "PostgreSQL: no answer within %s",
+                        duration_format(opening, within));
         else if (!s->greeted)
             code = fail(err, s->line.trouble.code, "%s", s->line.trouble.text);
     }

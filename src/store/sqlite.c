@@ -318,15 +318,19 @@ static int open_inside(struct sqlite_store *s, bool create, const uint64_t *rais
 }
 
 /* From outside of the gate to a store that is open. */
-static int enter_and_open(struct sqlite_store *s, bool create, const uint64_t *raise,
-                          tenure_error *err)
+static int enter_and_open(struct sqlite_store *s, const struct store_options *opt,
+                          const uint64_t *raise, tenure_error *err)
 {
     struct span patience = SPAN(PATIENCE_OPEN_MS);
-    int code = open_gate(s, create, err);
+    if (s->patience.ms > patience.ms)
+        patience = s->patience;
+    if (opt->opening.ms > 0)
+        patience = opt->opening;
+    int code = open_gate(s, opt->create, err);
     if (code == 0)
-        code = gate_enter(s->gate, s->patience.ms > patience.ms ? s->patience : patience, err);
+        code = gate_enter(s->gate, patience, err);
     if (code == 0) {
-        code = open_inside(s, create, raise, err);
+        code = open_inside(s, opt->create, raise, err);
         gate_leave(s->gate);
     }
     if (code == TENURE_DENIED || code == TENURE_READ_ONLY)
@@ -353,7 +357,7 @@ static int open_store(const struct url *url, const struct store_options *opt,
     if (code < 0)
         return code;
     s->patience = opt->patience.ms > 0 ? opt->patience : SPAN(PATIENCE_DEFAULT_MS);
-    code = enter_and_open(s, opt->create, raise, err);
+    code = enter_and_open(s, opt, raise, err);
     if (code < 0) {
         sqlite_close(&s->store);
         return code;

@@ -246,6 +246,7 @@ struct store {
 /* Options of opening. */
 struct store_options {
     struct span patience; /* an embedded engine may block a call for so long: ttl/6 */
+    struct span opening;  /* how long to wait for a store that does not answer; 0: as it sees fit */
     bool create;          /* make it when it does not exist (where that takes no store_init()) */
 };
 

@@ -70,11 +70,17 @@ static void options_that_make_no_sense_are_refused(void)
     opt.flags = 1u << 30;
     CHECK(REFUSED(open_with(opt), "flag", "0x40000000"));
     opt = (tenure_options)TENURE_OPTIONS_INIT;
-    opt.size = sizeof opt - 8;
+    opt.size = offsetof(tenure_options, max_silence_ms);
     CHECK(REFUSED(open_with(opt), "TENURE_OPTIONS_INIT"));
     opt = (tenure_options)TENURE_OPTIONS_INIT;
     opt.max_silence_ms = -1;
     CHECK(REFUSED(open_with(opt), "max_silence_ms", "-1"));
+    static const int64_t no_wait[] = {-1, 86400001, INT64_MIN, INT64_MAX};
+    for (size_t i = 0; i < sizeof no_wait / sizeof no_wait[0]; i++) {
+        opt = (tenure_options)TENURE_OPTIONS_INIT;
+        opt.open_ms = no_wait[i];
+        CHECK(REFUSED(open_with(opt), "open_ms", "86400000"));
+    }
     static const char *const as[] = {"", "\xff\xfe", "two\nlines", "\xc3"};
     opt = (tenure_options)TENURE_OPTIONS_INIT;
     for (size_t i = 0; i < sizeof as / sizeof as[0]; i++) {

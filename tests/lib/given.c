@@ -34,7 +34,8 @@ static void what_an_older_program_does_not_know_of_is_as_by_default(void)
 
 static void a_size_that_no_version_had_is_refused_and_nothing_is_taken(void)
 {
-    static const size_t bad[] = {0, 8, sizeof(tenure_options) - 1, 1 << 20, SIZE_MAX};
+    static const size_t bad[] = {0, 8, GIVEN_LEAST(tenure_options, max_silence_ms) - 1, 1 << 20,
+                                 SIZE_MAX};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct later now = LATER_INIT;
         tenure_options old = TENURE_OPTIONS_INIT;
@@ -49,7 +50,7 @@ static void a_size_that_no_version_had_is_refused_and_nothing_is_taken(void)
  * zero there. */
 static void nothing_is_behind_the_last_field(void)
 {
-    CHECK(sizeof(tenure_options) == GIVEN_LEAST(tenure_options, max_silence_ms));
+    CHECK(sizeof(tenure_options) == GIVEN_LEAST(tenure_options, open_ms));
     CHECK(sizeof(void *) < 8 || sizeof(tenure_terms) == GIVEN_LEAST(tenure_terms, unused));
 }
 

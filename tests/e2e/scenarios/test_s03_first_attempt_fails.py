@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from conftest import DENIED, LIMIT_S, REFUSED, UNREACHABLE, wait_until
-from field import as_root, engine, library, resource, store  # noqa: F401
+from field import as_root, engine, is_quick, library, now, resource, store  # noqa: F401
 
 
 @pytest.fixture
@@ -87,6 +87,20 @@ def test_a_store_that_hangs_gives_no_answer_and_starts_no_work(cli, resource, en
     with engine.hanging():
         done = cli.run(*command, "--ttl", "1s", "job", "--", *resource.worker("S"))
     assert done.code == UNREACHABLE
+    assert_idle(resource)
+
+
+def test_a_short_wait_is_over_although_the_store_hangs(cli, resource, engine):
+    """Without a limit it would take 5 s, with a file 3, to say so."""
+    def attempt(_):
+        began = now()
+        done = cli.run("lock", "-w", "1s", "job", "--", *resource.worker("S"))
+        assert done.code == UNREACHABLE
+        return now() - began
+
+    assert cli.run("lock", "job", "--", "true").code == 0
+    with engine.hanging():
+        is_quick(attempt, 2.5)
     assert_idle(resource)
 
 
