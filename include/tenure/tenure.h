@@ -87,8 +87,8 @@ typedef uint64_t tenure_token;            /* fencing token; 0 is never granted *
 
 enum {
     TENURE_PUMP = 1 << 0,     /* renew and process in a background thread of the library */
-    TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_ABSENT; in
-                               * PostgreSQL none is ever made so, and it is TENURE_FOREIGN */
+    TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_ABSENT.  (In
+                               * PostgreSQL none is made anyway; it is TENURE_FOREIGN without) */
 };
 
 typedef struct tenure_options {

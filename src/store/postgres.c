@@ -214,6 +214,7 @@ static struct pg_store *allocate(const struct store_options *opt)
     s->store.ops = &pg_ops;
     s->queue_end = &s->queue;
     s->line.fd = s->ear.fd = -1;
+    s->existing = !opt->create;
     s->patience = SPAN(opt->patience.ms > 0 ? opt->patience.ms : PATIENCE_DEFAULT_MS);
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     bool fine = s->epoll >= 0;

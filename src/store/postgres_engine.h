@@ -173,6 +173,7 @@ struct pg_store {
     struct pg_hosts hosts; /* of the conninfo */
     char schema[PG_SCHEMA_BYTES];
     enum { LISTEN_WHERE_HEARD, LISTEN_ON, LISTEN_OFF } listen;
+    bool existing; /* nobody asked for one to be made */
     bool pooled; /* another process of the server answers than was connected to */
     bool nameless; /* a name was lost or taken: something does stand in between */
     uint64_t vigil, vigils; /* store_vigil(), and how many there were */

@@ -13,8 +13,9 @@
     X(PQbackendPID) X(PQclear) X(PQcmdStatus) X(PQconnectPoll) X(PQconnectStartParams)             \
     X(PQconnectdbParams) X(PQconninfoFree) X(PQconninfoParse) X(PQconsumeInput) X(PQerrorMessage)  \
     X(PQexec) X(PQfinish) X(PQflush) X(PQfreemem) X(PQgetResult) X(PQgetisnull) X(PQgetlength)     \
-    X(PQgetvalue) X(PQhost) X(PQisBusy) X(PQnotifies) X(PQntuples) X(PQresultErrorField)           \
-    X(PQresultErrorMessage) X(PQresultStatus) X(PQsendPrepare) X(PQsendQuery)                      \
+    X(PQgetvalue) X(PQhost) X(PQisBusy) X(PQnotifies) X(PQntuples) X(PQport)                       \
+    X(PQresultErrorField) X(PQresultErrorMessage) X(PQresultStatus) X(PQsendPrepare)               \
+    X(PQsendQuery)                                                                                 \
     X(PQsendQueryParams) X(PQsendQueryPrepared) X(PQsetNoticeReceiver) X(PQsetnonblocking)         \
     X(PQsocket) X(PQsslInUse) X(PQstatus) X(PQtransactionStatus)
 

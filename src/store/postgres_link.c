@@ -173,8 +173,13 @@ static void connect_step(struct pg_store *s, struct link *l)
         link_drop(s, l, err.code, err.text);
         return;
     }
-    if (instant_reached(clock_now(), link_limit(s, l)))
-        link_time_out(s, l, "the server did not let us in within the time allowed");
+    if (instant_reached(clock_now(), link_limit(s, l))) {
+        char why[300];
+        const char *host = pq.PQhost(l->conn), *port = pq.PQport(l->conn);
+        snprintf(why, sizeof why, "the server at %.200s, port %s did not let us in within the time "
+                                  "allowed", host ? host : "?", port ? port : "?");
+        link_time_out(s, l, why);
+    }
 }
 
 static void flush(struct pg_store *s, struct link *l)

@@ -88,7 +88,10 @@ def renewed(server, schema, times=2):
 def test_without_init_there_is_no_store_and_nothing_is_made(cli, server):
     cli.env["TENURE_STORE"] = server.url("tenure", "&schema=nowhere")
     done = cli.run("lock", "job", "--", "true")
-    assert done.code != 0 and "tenure store init" in done.err
+    assert done.code == DENIED and "tenure store init" in done.err
+    for command in (["status"], ["doctor"], ["store", "upgrade"]):  # as where there is no file
+        done = cli.run(*command)
+        assert done.code == UNREACHABLE and "tenure store init" in done.err, command
     assert ask(server, "SELECT count(*) FROM pg_namespace WHERE nspname = 'nowhere'") == "0"
 
 
