@@ -5,8 +5,11 @@
  * does for the least.  Who has lost an attempt in this way, though it may have been another one's
  * fault, and who writes what others write, too, has a nested Txn with conditions of its own. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/etcd_engine.h"
+
+#define KEY_BYTES 64 /* of a request, for each key: what follows the prefix, and all around it */
 
 /* ---- how large it gets ----------------------------------------------------------------------- */
 
@@ -32,10 +35,26 @@ static size_t conditions_of(const struct etcd_store *s, const struct etcd_work *
     return !nested && relies_on(w, s->own.id) ? n - 1 : n;
 }
 
-/* With the bell of the next writer, and of who is told to stop. */
+/* Each a Txn of its own: bells, that of the next writer, and who is told to stop. */
+static size_t told_by(const struct etcd_work *w)
+{
+    return rings_of(w) + (w->next_writer != 0) + (w->notice != 0);
+}
+
 static size_t writes_of(const struct etcd_work *w)
 {
-    return 2 * (size_t)w->count + rings_of(w) + (w->next_writer != 0) + (w->notice != 0);
+    return 2 * (size_t)w->count + told_by(w);
+}
+
+/* Keys are in conditions, in what is written and in what is asked else: a name five times, a
+ * session that was relied on three times, and one that is told twice. */
+static size_t bytes_of(const struct etcd_store *s, const struct etcd_work *w)
+{
+    size_t keys = 5 * (size_t)w->count + 3 * w->relies + 2 * told_by(w);
+    size_t names = 0;
+    for (int i = 0; i < w->count; i++)
+        names += strlen(w->key[i]);
+    return w->bytes + etcd_bells_bytes(w) + keys * (strlen(s->prefix) + KEY_BYTES) + 5 * names;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -89,13 +108,14 @@ bool etcd_batch_add(struct etcd_store *s, struct etcd_batch *b, struct etcd_work
     struct etcd_size with = b->size;
     bool apart = stands_apart(s, w);
     if (apart) {
-        with.deepest = larger(with.deepest, larger(conditions_of(s, w, true), writes_of(w)));
+        size_t deep = larger(conditions_of(s, w, true), writes_of(w)) + (told_by(w) > 0);
+        with.deepest = larger(with.deepest, deep);
         with.writes += 1 + rings_of(w); /* that may be shared */
     } else {
         with.conditions += conditions_of(s, w, false);
         with.writes += writes_of(w);
     }
-    with.bytes += w->bytes + etcd_bells_bytes(w);
+    with.bytes += bytes_of(s, w);
     if (b->count == ETCD_BATCH_MAX || (b->count > 0 && is_too_large(&with)))
         return false;
     for (size_t i = 0; i < b->count; i++) {

@@ -60,8 +60,8 @@ static uint8_t *hashes_of(struct etcd_store *s, const struct etcd_batch *b, size
 
 size_t etcd_bells_bytes(const struct etcd_work *w)
 {
-    bool news = tells(w) || (is_short(w) && w->next_writer != 0);
-    return 64 * w->rings + (news ? w->out[0].len : 0);
+    size_t news = (size_t)tells(w) + (is_short(w) && w->next_writer != 0);
+    return news * (w->out[0].len + strlen(w->key[0]));
 }
 
 static void put_bell(struct etcd_store *s, struct etcd_txn *t, uint64_t session,

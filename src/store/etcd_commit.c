@@ -64,6 +64,17 @@ void etcd_commit_else(struct etcd_store *s, struct etcd_txn *t, const struct etc
     }
 }
 
+/* Whether one before record n is deleted, too, in the same bucket: a key may be put but once. */
+static bool is_gone_told(const struct etcd_work *w, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (w->out[i].what == STORE_DELETE &&
+            etcd_gone_bucket(w->key[i]) == etcd_gone_bucket(w->key[n]))
+            return true;
+    }
+    return false;
+}
+
 void etcd_commit_writes(struct etcd_store *s, struct etcd_txn *t, const struct etcd_work *w)
 {
     for (int i = 0; i < w->count; i++) {
@@ -74,7 +85,8 @@ void etcd_commit_writes(struct etcd_store *s, struct etcd_txn *t, const struct e
             continue;
         if (w->version[i] != 0)
             etcd_txn_delete(t, key);
-        etcd_txn_put(t, gone_key(s, w->key[i]), NULL, 0, 0);
+        if (!is_gone_told(w, i))
+            etcd_txn_put(t, gone_key(s, w->key[i]), NULL, 0, 0);
     }
     if (w->notice != 0) {
         struct etcd_txn *tell = etcd_txn_new(&s->arena);

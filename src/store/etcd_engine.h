@@ -166,7 +166,7 @@ struct etcd_work {
 /* How large a Txn gets, about: etcd limits the length of its lists. */
 struct etcd_size {
     size_t conditions, writes; /* of its own, */
-    size_t deepest;            /* and the longer of the lists of the longest Txn in it */
+    size_t deepest;            /* and in it: the longest list of a Txn, and of one in that */
     size_t bytes;
 };
 
@@ -444,7 +444,7 @@ bool etcd_rings_at(const struct etcd_work *w, uint64_t session);
 void etcd_bells_add(struct etcd_store *s, struct etcd_txn *outer, struct etcd_txn *sub,
                     const struct etcd_batch *b, size_t n);
 
-/* How long the request gets by them, about. */
+/* How long the request gets by what they tell, about, but for keys. */
 size_t etcd_bells_bytes(const struct etcd_work *w);
 
 /* The bells that did not fit into the commit, when many were granted at once. */
