@@ -211,7 +211,7 @@ static struct etcd_store *allocate(struct span patience)
     s->store.ops = &etcd_ops;
     s->queue_end = &s->queue;
     s->held_back = INSTANT_NEVER;
-    s->link.fd = -1;
+    s->link.fd = s->link.left = -1;
     s->patience = SPAN(patience.ms > 0 ? patience.ms : TIMING_TTL_DEFAULT_MS / 6);
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     bool fine = s->epoll >= 0;

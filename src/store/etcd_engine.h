@@ -97,6 +97,7 @@ struct etcd_link {
     int fd;
     uint32_t events;
     int endpoint;               /* which one it goes to, or went */
+    int left;                   /* the one before that, because of some trouble; -1: none */
     char host[ENDPOINT_HOST_BYTES_MAX + 1]; /* of that, for TLS */
     struct addrinfo *addresses; /* of that */
     struct addrinfo *address;   /* the one that is tried */

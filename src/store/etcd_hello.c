@@ -220,7 +220,7 @@ static void confirmed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_
     s->greeted = true;
     s->sealing = false;
     s->went_back = false;
-    s->link.failures = 0;
+    s->link.failures %= (unsigned)s->place.endpoints; /* a round of failures ends with a pause */
     s->link.turned = false;
     s->link.trouble.code = 0;
     s->hints.all = true; /* what was missed while there was no connection */

@@ -3,8 +3,9 @@
  * Whatever is to be written or confirmed goes to the leader in the end, and so does each renewal of
  * a lease; a member between costs a way there and back, and can break.  So a connection to another
  * member is left for one to the leader, if that is one of our endpoints by the very name that it
- * advertises.  Once: when it cannot be reached, or leads no longer, any member will do, until a
- * connection that was of use has ended. */
+ * advertises.  Once: when it cannot be reached, or leads no longer, any member will do, until the
+ * connection that was greeted has ended.  And not for the endpoint that was just left: a leader
+ * that others hear may be of no use to us. */
 #include "store/etcd_engine.h"
 
 static int endpoint_of(const struct etcd_store *s, const Etcd__Member *m)
@@ -28,7 +29,7 @@ static void listed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end
         if (r->members[i]->id == s->leader)
             endpoint = endpoint_of(s, r->members[i]);
     }
-    if (endpoint >= 0 && endpoint != s->link.endpoint)
+    if (endpoint >= 0 && endpoint != s->link.endpoint && endpoint != s->link.left)
         etcd_link_turn_to(s, endpoint);
     else
         etcd_hello_stay(s);

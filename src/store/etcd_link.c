@@ -75,6 +75,13 @@ void etcd_link_close(struct etcd_store *s)
     etcd_ears_lost(s);
 }
 
+/* One that ends soon after it was greeted may do so again and again. */
+static bool was_of_use(const struct etcd_store *s)
+{
+    struct instant settled = instant_add(s->link.since, SPAN(PAUSE_MAX_MS));
+    return s->greeted && instant_reached(clock_now(), settled);
+}
+
 void etcd_link_drop(struct etcd_store *s, int code, const char *why)
 {
     struct etcd_link *l = &s->link;
@@ -82,7 +89,8 @@ void etcd_link_drop(struct etcd_store *s, int code, const char *why)
     if (why != l->trouble.text)
         snprintf(l->trouble.text, sizeof l->trouble.text, "%.*s",
                  (int)sizeof l->trouble.text - 1, why);
-    l->failures++;
+    l->failures = was_of_use(s) ? 1 : l->failures + 1;
+    l->left = l->endpoint;
     l->endpoint = (l->endpoint + 1) % s->place.endpoints;
     bool round_is_over = l->failures % (unsigned)s->place.endpoints == 0;
     l->retry = instant_add(clock_now(), SPAN(round_is_over ? pause_ms(s) : 0));
@@ -402,9 +410,9 @@ static void check_silence(struct etcd_store *s)
     } else if (l->calls && instant_reached(now, instant_add(l->heard, SPAN(2 * PING_MS)))) {
         drop(s, "it does not answer any more");
     } else if (l->leaves && !c) {
-        bool was_of_use = s->greeted; /* one that only says goodbye is not asked again at once */
+        bool at_once = was_of_use(s); /* not one that only says goodbye */
         drop(s, "it said goodbye");
-        if (was_of_use)
+        if (at_once)
             l->retry = now;
     } else if (l->calls && instant_reached(now, instant_add(l->heard, SPAN(PING_MS))) &&
                instant_reached(now, instant_add(l->pinged, SPAN(PING_MS)))) {

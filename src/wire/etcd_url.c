@@ -10,6 +10,15 @@ static struct text until(struct text t, char sep)
     return (struct text){t.at, n};
 }
 
+static int find(const struct etcd_url *url, const struct etcd_endpoint *e)
+{
+    for (int i = 0; i < url->endpoints; i++) {
+        if (url->endpoint[i].port == e->port && text_equal(url->endpoint[i].host, e->host))
+            return i;
+    }
+    return -1;
+}
+
 static enum etcd_url_flaw take_hosts(struct text hosts, struct etcd_url *ret, struct text *at)
 {
     while (true) {
@@ -21,11 +30,13 @@ static enum etcd_url_flaw take_hosts(struct text hosts, struct etcd_url *ret, st
             return ETCD_URL_TOO_MANY;
         if (memchr(one.at, '@', one.len))
             return ETCD_URL_PASSWORD;
-        struct etcd_endpoint *e = &ret->endpoint[ret->endpoints++];
-        if (!endpoint_take_host(&rest, &e->host))
+        struct etcd_endpoint e;
+        if (!endpoint_take_host(&rest, &e.host))
             return ETCD_URL_BAD_HOST;
-        if (!endpoint_read_port(rest, ETCD_PORT, &e->port) || e->port == 0)
+        if (!endpoint_read_port(rest, ETCD_PORT, &e.port) || e.port == 0)
             return ETCD_URL_BAD_PORT;
+        if (find(ret, &e) < 0)
+            ret->endpoint[ret->endpoints++] = e;
         if (one.len == hosts.len)
             return ETCD_URL_FINE;
         hosts = (struct text){hosts.at + one.len + 1, hosts.len - one.len - 1};
@@ -94,21 +105,17 @@ enum etcd_url_flaw etcd_url_parse(const struct url *url, struct etcd_url *ret,
 
 int etcd_url_find(const struct etcd_url *url, struct text member)
 {
-    struct text scheme = until(member, ':'), rest, host;
-    uint16_t port;
+    struct text scheme = until(member, ':'), rest;
+    struct etcd_endpoint e;
     if (!text_equal(scheme, text_of("http")) && !text_equal(scheme, text_of("https")))
         return -1;
     rest = (struct text){member.at + scheme.len, member.len - scheme.len};
     if (rest.len < 3 || memcmp(rest.at, "://", 3) != 0)
         return -1;
     rest = (struct text){rest.at + 3, rest.len - 3};
-    if (!endpoint_take_host(&rest, &host) || !endpoint_read_port(rest, ETCD_PORT, &port))
+    if (!endpoint_take_host(&rest, &e.host) || !endpoint_read_port(rest, ETCD_PORT, &e.port))
         return -1;
-    for (int i = 0; i < url->endpoints; i++) {
-        if (url->endpoint[i].port == port && text_equal(url->endpoint[i].host, host))
-            return i;
-    }
-    return -1;
+    return find(url, &e);
 }
 
 const char *etcd_url_flaw_text(enum etcd_url_flaw flaw)

@@ -24,7 +24,7 @@ struct etcd_endpoint {
 };
 
 struct etcd_url {
-    struct etcd_endpoint endpoint[ETCD_ENDPOINTS_MAX];
+    struct etcd_endpoint endpoint[ETCD_ENDPOINTS_MAX]; /* each once */
     int endpoints;
     struct text prefix;
     bool tls;

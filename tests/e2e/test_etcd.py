@@ -131,6 +131,59 @@ def test_a_leader_that_is_known_by_another_name_is_asked_by_others(start):
     assert end_of(process) == 0
 
 
+class Sick(Relay):
+    """Ends a connection when the first question about a name comes, once it has fallen `ill`."""
+
+    def __init__(self, target):
+        self.ill = False
+        super().__init__(target)
+
+    def _carry(self, one, data):
+        if self.ill and b"name/" in data:
+            self._drop(one)
+        else:
+            super()._carry(one, data)
+
+
+def test_a_leader_that_is_of_no_use_to_us_is_not_asked_again_at_once(command):
+    """Others hear it, so every member goes on saying that it leads."""
+    relays = []
+
+    def hide(cluster):
+        first = cluster.members[0]
+        relays.append(Sick((cluster.address, first.client)))
+        first.advertised = relays[0].port
+
+    with etcd.running_cluster(3, before=hide) as cluster:
+        leader, *others = cluster.members
+        cluster.let_lead(leader)
+        ports = others[0].client, leader.advertised, others[1].client
+        cli = command(f"etcd://{','.join(f'127.0.0.1:{port}' for port in ports)}/test")
+        token = cli.lock_once()
+        assert relays[0].accepted == 1
+        relays[0].ill = True
+        process, held = cli.hold("job", "--ttl", "6s")
+        assert held > token and relays[0].accepted == 2
+        assert connected(cluster, process) == [others[1]]
+        assert end_of(process) == 0
+        relays[0].close()
+
+
+def test_servers_that_only_greet_are_not_asked_without_a_pause(start, command):
+    cluster, _ = start()
+    relays = [Sick((cluster.address, cluster.members[0].client)) for _ in range(2)]
+    cli = command(f"etcd://{','.join(f'127.0.0.1:{r.port}' for r in relays)}/test")
+    cli.lock_once()
+    for relay in relays:
+        relay.ill = True
+    before, began = sum(r.accepted for r in relays), time.monotonic()
+    assert cli.run("lock", "--ttl", "12s", "job", "--", "true").code == UNREACHABLE
+    rounds = (time.monotonic() - began) / 0.02  # the shortest pause
+    assert 4 < sum(r.accepted for r in relays) - before < len(relays) * (rounds + 1)
+    for relay in relays:
+        relay.close()
+
+
 @pytest.mark.parametrize("who", ["leader", "another"])
 def test_a_member_that_is_silent_is_left_for_another(start, who):
     cluster, cli = start(3)

@@ -5,6 +5,7 @@ once.
 Each request of a command is troubled once, whichever it is.  P2, P6: none of it is taken for an
 answer, and none costs a grant, makes two of one, or leaves anything behind."""
 import signal
+import time
 
 import pytest
 
@@ -98,6 +99,20 @@ def test_a_server_that_only_says_goodbye_is_not_asked_without_a_pause(cli, relay
     done = cli.run("lock", "-w", "2", "job", "--", "true")
     assert done.code == UNREACHABLE and "goodbye" in done.err, done.err
     assert 2 < relay.accepted - before < 100
+
+
+def test_a_server_that_greets_and_says_goodbye_is_not_asked_without_a_pause(cli, relay):
+    cli.lock_once()
+    first = {}  # the number of each connection's first request
+
+    def trouble(n):
+        return "unseen goodbye" if n - first.setdefault(relay.accepted, n) >= 4 else None
+
+    relay.trouble = trouble
+    before, began = relay.accepted, time.monotonic()
+    done = cli.run("lock", "-w", "2", "job", "--", "true")
+    assert done.code == UNREACHABLE and "goodbye" in done.err, done.err
+    assert 2 < relay.accepted - before < (time.monotonic() - began) / 0.02 + 2
 
 
 @pytest.mark.parametrize("room, names", [(1, 1), (100, 40)])

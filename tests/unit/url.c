@@ -51,8 +51,18 @@ static void a_member_is_found_among_the_endpoints(void)
     CHECK(etcd_url_find(&at, text_of("")) == -1);
 }
 
+static void an_endpoint_that_is_named_twice_is_one(void)
+{
+    struct url url;
+    struct etcd_url at;
+    CHECK(url_parse(text_of("etcd://h1,h1:2379,h2,h1:2380/prefix"), &url) == URL_FINE);
+    CHECK(etcd_url_parse(&url, &at, NULL) == ETCD_URL_FINE && at.endpoints == 3);
+    CHECK(etcd_url_find(&at, text_of("http://h1:2380")) == 2);
+}
+
 int main(void)
 {
     return TAP_RUN(TAP(a_password_is_not_shown), TAP(what_is_no_password_is_shown),
-                   TAP(what_is_too_long_is_cut_off), TAP(a_member_is_found_among_the_endpoints));
+                   TAP(what_is_too_long_is_cut_off), TAP(a_member_is_found_among_the_endpoints),
+                   TAP(an_endpoint_that_is_named_twice_is_one));
 }
