@@ -304,6 +304,8 @@ EXPORT int tenure_process(tenure *t)
     pthread_mutex_lock(&t->mutex);
     waiter_drain(&t->waiter);
     turn_for_all(t);
+    if (t->told && !t->pump_runs && !atomic_load(&t->polled))
+        turn_for_all(t); /* nobody would hear of it before the next call */
     t->fetching = true;
     wake_next(t);
     pthread_mutex_unlock(&t->mutex);

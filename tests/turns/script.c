@@ -20,6 +20,7 @@ struct scripted {
     struct instant armed;
     bool nudged;
     bool answered; /* an answer waits to be taken */
+    bool gathers; /* updates wait until the caller has nothing more to ask */
     bool held[CALL_KINDS];
     int64_t slow_ms[CALL_KINDS];
     int64_t jam_ms[CALL_KINDS];
@@ -159,7 +160,7 @@ static void take(struct store *store, enum call kind, struct store_op *op)
 {
     struct scripted *s = scripted_of(store);
     s->asked[kind]++;
-    if (s->held[kind]) {
+    if (s->held[kind] || (s->gathers && kind == CALL_UPDATE)) {
         op->next = s->waiting[kind];
         s->waiting[kind] = op;
         return;
@@ -258,15 +259,35 @@ static int bell(struct store *store)
     return inner->ops->fd(inner);
 }
 
+static bool has_gathered(const struct scripted *s)
+{
+    return s->gathers && !s->held[CALL_UPDATE] && s->waiting[CALL_UPDATE];
+}
+
+/* In the order in which they were asked. */
+static void serve_gathered(struct scripted *s)
+{
+    struct store_op *first = NULL;
+    for (struct store_op *op = s->waiting[CALL_UPDATE], *next; op; op = next) {
+        next = op->next;
+        op->next = first;
+        first = op;
+    }
+    s->waiting[CALL_UPDATE] = first;
+    script_serve((int)(s - script.at), CALL_UPDATE);
+}
+
 static void process(struct store *store)
 {
-    scripted_of(store)->answered = false;
+    struct scripted *s = scripted_of(store);
+    if (has_gathered(s))
+        serve_gathered(s);
+    s->answered = false;
 }
 
 static struct instant due(struct store *store)
 {
-    (void)store;
-    return INSTANT_NEVER;
+    return has_gathered(scripted_of(store)) ? INSTANT(0) : INSTANT_NEVER;
 }
 
 static void forked(struct store *store)
@@ -362,6 +383,11 @@ tenure *script_open(int64_t ttl_ms, int64_t max_silence_ms)
 void script_hold(int handle, enum call kind, bool on)
 {
     script.at[handle].held[kind] = on;
+}
+
+void script_gather(int handle)
+{
+    script.at[handle].gathers = true;
 }
 
 void script_lose(int handle, enum call kind, unsigned count)

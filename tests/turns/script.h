@@ -24,6 +24,9 @@ tenure *script_open(int64_t ttl_ms, int64_t max_silence_ms);
 /* From now on requests of this kind by the handle wait until they are served, or no longer. */
 void script_hold(int handle, enum call kind, bool on);
 
+/* From now on its updates wait until it has nothing more to ask: for its store's next turn. */
+void script_gather(int handle);
+
 /* Serves those that wait; each turns into an answer that the next turn finds. */
 void script_serve(int handle, enum call kind);
 
