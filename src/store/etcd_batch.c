@@ -3,12 +3,14 @@
  * All cost one entry in etcd's log.  As a rule nobody else writes the same names at that moment: so
  * their conditions stand side by side, and either all of it happens or nothing, which is what etcd
  * does for the least.  Who has lost an attempt in this way, though it may have been another one's
- * fault, and who writes what others write, too, has a nested Txn with conditions of its own. */
+ * fault, and who writes what others write, too, has a nested Txn with conditions of its own; and
+ * so has everybody for a while after that, since others may write many names, each now and then. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/etcd_engine.h"
 
+#define APART_BATCHES 16
 #define KEY_BYTES 64 /* of a request, for each key: what follows the prefix, and all around it */
 
 /* ---- how large it gets ----------------------------------------------------------------------- */
@@ -95,12 +97,12 @@ static bool quarrel(const struct etcd_work *a, const struct etcd_work *b)
 
 static bool stands_apart(struct etcd_store *s, const struct etcd_work *w)
 {
-    bool hot = false;
+    bool apart = w->apart || s->apart > 0;
     for (int i = 0; i < w->count; i++) {
         const struct etcd_record *r = etcd_record_known(s, w->key[i]);
-        hot = hot || (r && r->hot);
+        apart = apart || (r && r->hot);
     }
-    return hot || w->apart;
+    return apart;
 }
 
 bool etcd_batch_add(struct etcd_store *s, struct etcd_batch *b, struct etcd_work *w)
@@ -199,6 +201,8 @@ static void failed(struct etcd_store *s, struct etcd_batch *b, const Etcd__TxnRe
         settle(s, b->work[0], false);
         return;
     }
+    if (is_sealed)
+        s->apart = APART_BATCHES;
     for (size_t i = 0; i < b->count; i++) {
         b->work[i]->apart = b->work[i]->apart || is_sealed;
         etcd_update_again(s, b->work[i]);
@@ -276,10 +280,13 @@ static struct etcd_call *start(struct etcd_store *s, struct etcd_batch *b)
 
 void etcd_batch_start(struct etcd_store *s, struct etcd_batch *b)
 {
-    if (b->count > 0)
-        s->writing = start(s, b);
-    else
+    if (b->count == 0) {
         free(b);
+        return;
+    }
+    if (s->apart > 0 && b->count > 1)
+        s->apart--;
+    s->writing = start(s, b);
 }
 
 void etcd_batch_confirm(struct etcd_store *s, struct etcd_work *w)

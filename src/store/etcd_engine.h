@@ -252,7 +252,6 @@ struct etcd_store {
     uint64_t leader;   /* as the member said that greeted us */
     uint64_t cluster;  /* that this connection leads to */
     int64_t revision;  /* the highest that we have seen */
-    bool went_back;
     uint64_t raise_above;
     struct etcd_clock clock;
     bool clock_asked;
@@ -263,6 +262,7 @@ struct etcd_store {
     struct instant held_back;             /* until then somebody else may write first */
     struct span commit;                   /* about how long one of ours takes */
     struct etcd_call *writing;            /* the batch that is being written */
+    int apart;      /* so many batches yet in which each stands apart: etcd_batch.c */
     bool gathering; /* several were just answered: what is asked until process() goes together */
     uint64_t answer;                      /* the number of the last answer */
     uint64_t census;                      /* of the last one that told of all sessions */

@@ -30,7 +30,6 @@ uint64_t etcd_floor_at(const struct etcd_store *s, int64_t revision)
 static void refuse_copy(struct etcd_store *s, const char *why)
 {
     char text[400];
-    s->went_back = true;
     snprintf(text, sizeof text,
              "etcd went back in time (%s), and tokens would be given out twice; stop what uses the "
              "store, then `tenure store check --raise-to TOKEN`", why);
@@ -219,7 +218,6 @@ static void confirmed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_
     }
     s->greeted = true;
     s->sealing = false;
-    s->went_back = false;
     s->link.failures %= (unsigned)s->place.endpoints; /* a round of failures ends with a pause */
     s->link.turned = false;
     s->link.trouble.code = 0;
