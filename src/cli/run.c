@@ -21,7 +21,7 @@
 
 #define OPENING_BYTES PAGES_EXPECT_MAX /* what the opening of a store takes from the heap, about */
 #define OPEN_USUAL_MS 5000 /* for a store that does not answer: tenure_options.open_ms */
-#define OPEN_LEAST_MS 100
+#define OPEN_LEAST_MS 1000 /* to reach a busy server takes a while, too */
 #define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
 
 /* ---- trouble with the store ------------------------------------------------------------------ */
