@@ -107,6 +107,9 @@ void signals_suspend(int signo)
 
 void signals_close(struct signals *s)
 {
+    struct signals_event e;
+    while (signals_next(s, &e))
+        continue;
     if (!sigismember(&s->origin.ignored, SIGPIPE))
         signal(SIGPIPE, SIG_DFL);
     if (sigismember(&s->origin.ignored, SIGCHLD))

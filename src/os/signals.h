@@ -50,7 +50,8 @@ int signals_next(struct signals *s, struct signals_event *ret);
  * be called after the command was stopped.  Returns when somebody continues us. */
 void signals_suspend(int signo);
 
-/* Puts everything back as it was and closes the descriptor. */
+/* Puts everything back as it was and closes the descriptor.  What came and was not taken is gone:
+ * it would end a process that has ended its work already, and in place of how that ended. */
 void signals_close(struct signals *s);
 
 /* In a child before exec: gives it the mask and dispositions of `origin`.  Async-signal-safe. */

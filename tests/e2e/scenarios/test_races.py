@@ -125,6 +125,17 @@ def test_nobody_gets_in_between_the_end_of_the_tree_and_the_release(cli, held_cl
     assert h.wait() == 0 and resource.overlaps() == []
 
 
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_signal_after_the_end_of_the_work_changes_nothing(cli, held_cli, point, code):
+    gap = point("kill-release").arm()
+    h = held_cli(gap, "lock", "job", "--", "sh", "-c", f"exit {code}")
+    gap.wait_reached()
+    h.send(signal.SIGTERM)
+    gap.let_go()
+    assert h.wait() == code
+    assert cli.holders("job") == []
+
+
 def test_a_release_that_comes_after_the_next_grant_touches_nothing(cli, held_cli, point, resource):
     gap = point("kill-release").arm()
     h = held_cli(gap, "lock", *TTL, "job", "--", *resource.worker("H", **{"for": 100}))
