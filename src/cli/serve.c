@@ -110,7 +110,8 @@ static void follow_supervisor(struct service *v)
             v->code = supervisor_exec_code(e.error);
             break;
         case SUPERVISOR_STOPPING:
-            say_change("%s: stopping %s", v->r->name, command);
+            say_change("%s: stopping %s%s", v->r->name, command,
+                       v->told_to_stop || v->told_to_die ? "" : ", not renewed in time");
             break;
         case SUPERVISOR_LEFTOVERS:
             say_change("%s has ended and left %zu process%s behind: ending %s", command, e.count,

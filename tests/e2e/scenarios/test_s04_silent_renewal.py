@@ -45,4 +45,4 @@ def test_when_every_attempt_is_silent_the_work_ends_before_the_lease(cli, resour
         assert now() - began < ttl_s + SLACK_S
         assert stopped.at - began < ttl_s
     said = holder.err.text()
-    assert "in doubt" in said and "stopping" in said
+    assert "in doubt" in said and "stopping" in said and "not renewed in time" in said

@@ -60,7 +60,7 @@ def test_ten_busy_threads_beside_it_on_a_tenth_of_a_processor(cli, resource):
             assert {m.who for m in resource.marks} == {"H"}
         else:  # or it ended in time, and said so
             assert h.wait() == LOST
-            assert "doubt" in h.err.text() or "lost" in h.err.text()
+            assert "lost" in h.err.text() or "not renewed in time" in h.err.text()
         assert resource.overlaps() == []
         c.end()
         h.end()
