@@ -19,7 +19,6 @@
 #include "supervisor/supervisor.h"
 #include "wire/duration.h"
 
-#define OPENING_BYTES PAGES_EXPECT_MAX /* what the opening of a store takes from the heap, about */
 #define OPEN_USUAL_MS 5000 /* for a store that does not answer: tenure_options.open_ms */
 #define OPEN_LEAST_MS 1000 /* to reach a busy server takes a while, too */
 #define RETRY_MS 1000 /* between two questions to a store that cannot be reached */
@@ -114,7 +113,7 @@ static int open_store(struct run *r, tenure_options *opt)
     tenure_error err;
     const char *where = option_text(r->inv, OPT_STORE, NULL);
     struct instant limit = limit_of_wait(r);
-    pages_expect(OPENING_BYTES);
+    pages_expect();
     for (;;) {
         opt->open_ms = open_ms(r, limit);
         int code = tenure_open(where, opt, &r->t, &err);

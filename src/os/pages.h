@@ -5,12 +5,9 @@
 #ifndef OS_PAGES_H
 #define OS_PAGES_H
 
-#include <stddef.h>
-
-#define PAGES_EXPECT_MAX ((size_t)120 << 10) /* more is mapped by itself, and unmapped again */
-
-/* The next `bytes` from malloc() in small pieces, at most PAGES_EXPECT_MAX.  A hint: where it does
- * not work nothing is lost.  After a fork, not before: the child would have them to copy. */
-void pages_expect(size_t bytes);
+/* The next 120 KiB from malloc() in small pieces: about what the opening of a store takes.  A hint:
+ * where it does not work nothing is lost.  After a fork, not before: the child would have them to
+ * copy. */
+void pages_expect(void);
 
 #endif

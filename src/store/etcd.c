@@ -11,7 +11,6 @@
 #include "store/etcd_engine.h"
 #include "wire/duration.h"
 
-#define OPEN_MS 5000  /* to open may take longer than to renew: nothing can expire meanwhile */
 #define CLOSE_MS 2000 /* to say good-bye; else the session expires */
 
 /* ---- turning --------------------------------------------------------------------------------- */
@@ -282,7 +281,7 @@ static int open_store(const struct url *url, const struct store_options *opt,
     struct etcd_store *s = allocate(opt->patience);
     if (!s)
         return fail(err, TENURE_NO_MEMORY, "out of memory or descriptors");
-    struct span opening = SPAN(opt->opening.ms > 0 ? opt->opening.ms : OPEN_MS);
+    struct span opening = store_opening(opt);
     char within[DURATION_BYTES];
     s->create = opt->create;
     s->raising = raise != NULL;

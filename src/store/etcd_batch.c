@@ -20,21 +20,12 @@ static size_t rings_of(const struct etcd_work *w)
     return w->rings < ETCD_RINGS_MAX ? w->rings : ETCD_RINGS_MAX;
 }
 
-static bool relies_on(const struct etcd_work *w, uint64_t session)
-{
-    for (size_t i = 0; i < w->relies; i++) {
-        if (w->relied[i] == session)
-            return true;
-    }
-    return false;
-}
-
 static size_t conditions_of(const struct etcd_store *s, const struct etcd_work *w, bool nested)
 {
     size_t n = (size_t)w->count + w->relies;
     for (int i = 0; i < w->count; i++)
         n += w->version[i] == 0;
-    return !nested && relies_on(w, s->own.id) ? n - 1 : n;
+    return !nested && etcd_relies_on(w, s->own.id) ? n - 1 : n;
 }
 
 /* Each a Txn of its own: bells, that of the next writer, and who is told to stop. */
@@ -132,12 +123,6 @@ bool etcd_batch_add(struct etcd_store *s, struct etcd_batch *b, struct etcd_work
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 
-void etcd_unsealed(struct etcd_store *s)
-{
-    if (s->greeted)
-        etcd_hello(s);
-}
-
 /* An attempt that was lost: others write these records, too. */
 static void settle(struct etcd_store *s, struct etcd_work *w, bool done)
 {
@@ -208,7 +193,7 @@ static void failed(struct etcd_store *s, struct etcd_batch *b, const Etcd__TxnRe
         etcd_update_again(s, b->work[i]);
     }
     if (!is_sealed) /* by us: everything is asked again after a new greeting */
-        etcd_unsealed(s);
+        etcd_hello_again(s);
 }
 
 static void answered(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,
@@ -253,7 +238,7 @@ static struct etcd_txn *put_together(struct etcd_store *s, struct etcd_batch *b)
         if (b->nested[i]) {
             b->at[i] = outer->m.n_success;
             etcd_txn_nest(outer, txn[i]);
-        } else if (relies_on(w, s->own.id)) {
+        } else if (etcd_relies_on(w, s->own.id)) {
             compared = s->own.id; /* once is enough */
         }
     }

@@ -7,13 +7,20 @@
 
 /* ---- who is alive ---------------------------------------------------------------------------- */
 
+bool etcd_relies_on(const struct etcd_work *w, uint64_t session)
+{
+    for (size_t i = 0; i < w->relies; i++) {
+        if (w->relied[i] == session)
+            return true;
+    }
+    return false;
+}
+
 static void rely(struct etcd_oracle *o, uint64_t session)
 {
     struct etcd_work *w = o->w;
-    for (size_t i = 0; i < w->relies; i++) {
-        if (w->relied[i] == session)
-            return;
-    }
+    if (etcd_relies_on(w, session))
+        return;
     void *at = w->relied;
     if (!room_for_one_more(&at, w->relies, &w->relies_cap, sizeof *w->relied)) {
         o->failed = true;

@@ -361,6 +361,9 @@ enum etcd_error_kind etcd_error(const struct etcd_store *s, const struct etcd_ca
 /* Finds out whether the cluster behind a new connection is the one we know. */
 void etcd_hello(struct etcd_store *s);
 
+/* The seal is not as we knew it: once more, when that has not begun already. */
+void etcd_hello_again(struct etcd_store *s);
+
 /* Goes on with the greeting of a member that is the right one to ask. */
 void etcd_hello_stay(struct etcd_store *s);
 
@@ -428,6 +431,9 @@ void etcd_works_start(struct etcd_store *s);
 /* Decides on what is known.  Returns false when nothing is known of a record; then it is to be
  * asked for.  *ret_confirmed: all of it was said by the last answer. */
 bool etcd_decide(struct etcd_store *s, struct etcd_work *w, bool *ret_confirmed);
+
+/* Whether it took this session for alive. */
+bool etcd_relies_on(const struct etcd_work *w, uint64_t session);
 
 struct etcd_oracle {
     struct etcd_store *s;
@@ -499,9 +505,6 @@ void etcd_batch_start(struct etcd_store *s, struct etcd_batch *b);
 
 /* Sends a work that writes nothing: whether what it was decided on is so. */
 void etcd_batch_confirm(struct etcd_store *s, struct etcd_work *w);
-
-/* The seal is not as we knew it: the cluster is to be greeted again. */
-void etcd_unsealed(struct etcd_store *s);
 
 /* ---- etcd_update.c --------------------------------------------------------------------------- */
 

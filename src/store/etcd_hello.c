@@ -410,3 +410,9 @@ void etcd_hello(struct etcd_store *s)
     else
         ask_seal(s, seal_answered);
 }
+
+void etcd_hello_again(struct etcd_store *s)
+{
+    if (s->greeted)
+        etcd_hello(s);
+}

@@ -97,7 +97,7 @@ static void looked(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end
     }
     if (!r->succeeded) {
         etcd_update_again(s, w);
-        etcd_unsealed(s);
+        etcd_hello_again(s);
         return;
     }
     int64_t as_of = r->header->revision;

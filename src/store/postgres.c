@@ -11,7 +11,6 @@
 #include "wire/duration.h"
 
 #define PATIENCE_DEFAULT_MS (TIMING_TTL_DEFAULT_MS / 6)
-#define OPEN_MS 5000   /* to open may take longer than to renew: nothing can expire meanwhile */
 #define CLOSE_MS 2000  /* to say good-bye; else the session expires */
 
 /* ---- turning -------------------------------------------------------------------------------- */
@@ -237,7 +236,7 @@ static bool is_open(const struct pg_store *s)
 int postgres_store_open(const struct url *url, const struct store_options *opt, struct store **ret,
                         tenure_error *err)
 {
-    struct span opening = SPAN(opt->opening.ms > 0 ? opt->opening.ms : OPEN_MS);
+    struct span opening = store_opening(opt);
     char within[DURATION_BYTES];
     struct pg_store *s = allocate(opt);
     if (!s)

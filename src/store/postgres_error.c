@@ -18,8 +18,8 @@ enum error_kind pg_error(const struct pg_store *s, const PGresult *r, tenure_err
     const char *primary = pq.PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
     enum error_kind kind = postgres_code(state, &code);
     postgres_first_line(primary ? primary : pq.PQresultErrorMessage(r), text, sizeof text);
-    if (code == TENURE_FOREIGN) /* who looks for one that is there has a code for that */
-        fail(err, s->existing && !s->greeted ? TENURE_ABSENT : code, SCHEMA_MISSING, s->schema);
+    if (code == TENURE_FOREIGN)
+        fail(err, code, SCHEMA_MISSING, s->schema);
     else if (code == TENURE_WENT_BACK)
         fail(err, code, "%s; stop what uses it, then `tenure store check --raise-to` the highest "
                         "token that a guard or a log has seen (here: %llu)", text,

@@ -221,6 +221,8 @@ static void refused(struct pg_store *s, struct work *flight, const PGresult *r)
     } else {
         requeue(s, flight);
     }
+    if (!s->greeted && s->existing && err.code == TENURE_FOREIGN)
+        err.code = TENURE_ABSENT; /* no schema; another version of it answers the greeting */
     s->line.trouble = err;
     if (!s->greeted || err.code == TENURE_READ_ONLY)
         link_drop(s, &s->line, err.code, err.text);

@@ -243,12 +243,20 @@ struct store {
     const struct store_ops *ops;
 };
 
+/* To open a server may take longer than to renew: nothing can expire meanwhile. */
+#define STORE_OPENING_MS 5000
+
 /* Options of opening. */
 struct store_options {
     struct span patience; /* an embedded engine may block a call for so long: ttl/6 */
     struct span opening;  /* how long to wait for a store that does not answer; 0: as it sees fit */
     bool create;          /* make it when it does not exist (where that takes no store_init()) */
 };
+
+static inline struct span store_opening(const struct store_options *opt)
+{
+    return opt->opening.ms > 0 ? opt->opening : SPAN(STORE_OPENING_MS);
+}
 
 /* Opens the store that the URL names (src/store/open.c has the table of engines).  Returns 0 or a
  * tenure_code with *err filled. */
