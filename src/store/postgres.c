@@ -20,6 +20,8 @@ static void pg_process(struct store *store)
     struct pg_store *s = pg_of(store);
     if (s->line.state != LINK_DOWN)
         link_step(s, &s->line);
+    neighbours_settle(&s->neighbours, s->epoll, s->place, s->session);
+    neighbours_hear(&s->neighbours, &s->hints);
     ear_step(s);
     works_expire(s);
     request_next(s);
@@ -136,6 +138,7 @@ static void pg_forked(struct store *store)
         close(pq.PQsocket(s->line.conn));
     if (s->ear.conn && pq.PQsocket(s->ear.conn) >= 0)
         close(pq.PQsocket(s->ear.conn));
+    neighbours_close(&s->neighbours);
     close(s->epoll);
     s->epoll = -1;
 }
@@ -162,6 +165,7 @@ static void pg_free(struct pg_store *s)
         close(s->epoll);
     free(s->relied.at);
     fence_set_free(&s->fences);
+    neighbours_close(&s->neighbours);
     free(s->watch);
     pg_parsed_free(s);
     free(s);
@@ -213,6 +217,7 @@ static struct pg_store *allocate(const struct store_options *opt)
     s->store.ops = &pg_ops;
     s->queue_end = &s->queue;
     s->line.fd = s->ear.fd = -1;
+    neighbours_init(&s->neighbours);
     s->existing = !opt->create;
     s->patience = SPAN(opt->patience.ms > 0 ? opt->patience.ms : PATIENCE_DEFAULT_MS);
     s->epoll = epoll_create1(EPOLL_CLOEXEC);

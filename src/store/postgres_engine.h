@@ -29,6 +29,7 @@
 #include "store/cache.h"
 #include "store/fence_set.h"
 #include "store/hint_queue.h"
+#include "store/neighbours.h"
 #include "store/postgres_bytes.h"
 #include "store/store.h"
 #include "wire/url.h"
@@ -217,6 +218,8 @@ struct pg_store {
     uint64_t changes;
     struct instant polled;
     struct hint_queue hints;
+    struct neighbours neighbours;
+    uint64_t place; /* of the store, for them; 0: not known yet */
     struct watch *watch;
     size_t watches, watches_cap;
     uint64_t ring_session[PG_RINGS_MAX], ring_name[PG_RINGS_MAX];

@@ -1,9 +1,10 @@
 /* store/postgres_hint.c - bells, and what is done where none can be heard.
  *
- * The ear is a connection of its own that listens on a channel of our session and on one about
- * ended sessions.  It is believed in when it has heard a bell that we rang ourselves.  Until then,
- * and behind a pooler, we look four times a second whether anything has changed; with a proven ear
- * once a second, as a safety net. */
+ * Who waits on this host hears a doorbell (store/neighbours.h), and the server knows nothing of it.
+ * For all others there is the ear, a connection of its own that listens on a channel of our session
+ * and on one about ended sessions.  It is believed in when it has heard a bell that we rang
+ * ourselves.  Until then, and behind a pooler, we look four times a second whether anything has
+ * changed; with a proven ear once a second, as a safety net. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ void hint_ring(struct pg_store *s, uint64_t session, uint64_t key_hash)
 {
     if (session == s->session)
         hint(s, key_hash);
-    else if (s->rings < PG_RINGS_MAX) {
+    else if (!neighbours_ring(&s->neighbours, session, key_hash) && s->rings < PG_RINGS_MAX) {
         s->ring_session[s->rings] = session;
         s->ring_name[s->rings++] = key_hash;
     }

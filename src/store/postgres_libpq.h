@@ -10,7 +10,7 @@
 
 /* X(name): every call that we use. */
 #define PQ_CALLS(X)                                                                                \
-    X(PQbackendPID) X(PQclear) X(PQcmdStatus) X(PQconnectPoll) X(PQconnectStartParams)             \
+    X(PQbackendPID) X(PQclear) X(PQcmdStatus) X(PQconnectPoll) X(PQconnectStartParams) X(PQdb)     \
     X(PQconnectdbParams) X(PQconninfoFree) X(PQconninfoParse) X(PQconsumeInput) X(PQerrorMessage)  \
     X(PQexec) X(PQfinish) X(PQflush) X(PQfreemem) X(PQgetResult) X(PQgetisnull) X(PQgetlength)     \
     X(PQgetvalue) X(PQhost) X(PQisBusy) X(PQnotifies) X(PQntuples) X(PQport)                       \

@@ -1,7 +1,7 @@
 /* store/postgres_schema.c - what a URL says, and the calls of operators: init and raise.
  *
- * postgres://USER@HOST:PORT/DATABASE?schema=NAME&listen=off&...: `schema` (default: tenure) and
- * `listen` are ours, everything else is libpq's. */
+ * postgres://USER@HOST:PORT/DATABASE?schema=NAME&listen=off&doorbell=off&...: `schema` (default:
+ * tenure), `listen` and `doorbell` are ours, everything else is libpq's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +37,30 @@ static int take_schema(struct pg_store *s, struct text value, tenure_error *err)
     return 0;
 }
 
+static int take_switch(struct text key, struct text value, bool *ret, tenure_error *err)
+{
+    *ret = text_equal(value, text_of("on"));
+    if (*ret || text_equal(value, text_of("off")))
+        return 0;
+    return fail(err, TENURE_INVALID, "%.*s=%.*s: it is on or off", (int)key.len, key.at,
+                (int)(value.len > 60 ? 60 : value.len), value.len ? value.at : "");
+}
+
 static int take_option(struct pg_store *s, struct text key, struct text value, char *rest,
                        tenure_error *err)
 {
+    bool on = false;
     if (text_equal(key, text_of("schema")))
         return take_schema(s, value, err);
     if (text_equal(key, text_of("listen"))) {
-        s->listen = text_equal(value, text_of("on")) ? LISTEN_ON : LISTEN_OFF;
-        if (s->listen == LISTEN_OFF && !text_equal(value, text_of("off")))
-            return fail(err, TENURE_INVALID, "listen=%.*s: it is on or off",
-                        (int)(value.len > 60 ? 60 : value.len), value.len ? value.at : "");
-        return 0;
+        int code = take_switch(key, value, &on, err);
+        s->listen = on ? LISTEN_ON : LISTEN_OFF;
+        return code;
+    }
+    if (text_equal(key, text_of("doorbell"))) {
+        int code = take_switch(key, value, &on, err);
+        s->neighbours.off = !on;
+        return code;
     }
     size_t used = strlen(rest); /* has room for the whole query */
     rest[used] = used == 0 ? '?' : '&';

@@ -5,8 +5,15 @@ A guarded value: one for each put.  The epoch and the version are demanded by wh
 looked up before it; a put that looked first, or that took a transaction of several statements,
 would be right, too, and slower.
 
+A hand-over between two on one host: PostgreSQL, which would wake everybody who listens, is not
+asked to wake the next one.
+
 Many names in one event loop: one for all that it asks for between two waits.
 """
+import re
+
+import pytest
+from conftest import wait_until
 from etcd import running_cluster
 from field import library  # noqa: F401
 from postgres import running_server
@@ -14,6 +21,7 @@ from test_at_rest import TXNS
 
 TTL_S = 60  # no renewal comes between
 PUTS = 20
+HANDED = 5
 WALK = 2    # of what the dead left behind (src/lib/sweep.c), which may come by once
 
 
@@ -60,3 +68,29 @@ def test_what_an_event_loop_asks_in_one_turn_is_one_txn_of_etcd(library):
     with running_cluster() as cluster:
         # Each name is looked at once, at first.  In halves, by turns, it would be twice as many.
         assert asked(many) - asked(few) <= 1.3 * (many - few) + WALK
+
+
+@pytest.mark.parametrize("doorbell,rung", [("on", 0), ("off", HANDED)])
+def test_a_hand_over_on_one_host_wakes_nobody_else_in_postgresql(library, command, doorbell, rung):
+    with running_server("log_statement=all") as server:
+        server.sql("CREATE DATABASE tenure")
+        url = server.url("tenure")
+        assert command(url).run("store", "init").code == 0
+        url += ("&" if "?" in url else "?") + f"listen=off&doorbell={doorbell}"
+
+        def asked(function):
+            return len(re.findall(rf"execute .* FROM tenure\.{function}\(", server.log.read_text()))
+
+        holder, waiter = library(), library()
+        for program in holder, waiter:
+            assert program.do("open", url, TTL_S * 1000, "h", "pump")[0] == 0
+        holder.number("acquire", "job", 5000)
+        for _ in range(HANDED):
+            before = asked("apply")
+            waiter.say("acquire", "job", 20000)
+            wait_until(lambda: asked("apply") >= before + 2, "one who queues")
+            assert holder.do("release")[0] == 0
+            assert waiter.hear()[0] == 0
+            holder, waiter = waiter, holder
+        wait_until(lambda: asked("ring") >= rung, "the last one")
+        assert asked("ring") == rung

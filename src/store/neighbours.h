@@ -1,0 +1,37 @@
+/* store/neighbours.h - who uses the same store from this host, and hears us without the server.
+ *
+ * A server that wakes a waiter has first to be asked to, and PostgreSQL wakes all who listen in the
+ * database for one.  Whoever waits on this host, as the same user, hangs a doorbell (os/doorbell.h)
+ * under the place of the store and its session, so who grants it something rings there; and only
+ * where nobody hears that, at the server.  Both are hints, as HINTS in store/store.h says.
+ *
+ * Two who write the same place in two ways ("localhost", "127.0.0.1") do not hear each other here.
+ */
+#ifndef STORE_NEIGHBOURS_H
+#define STORE_NEIGHBOURS_H
+
+#include "store/hint_queue.h"
+
+struct neighbours {
+    bool off;
+    uint64_t place; /* a hash of where the store is and which it is; 0: not known yet */
+    uint64_t session; /* whose doorbell hangs, or could not be hung; 0: none */
+    int fd;         /* -1: none */
+};
+
+void neighbours_init(struct neighbours *n);
+
+/* We are `session` now (0: none) of the store at `place`: takes down the doorbell of before, and
+ * hangs a new one into the epoll set.  When that fails, only the server's bell is heard. */
+void neighbours_settle(struct neighbours *n, int epoll, uint64_t place, uint64_t session);
+
+/* Takes down what hangs, and closes the descriptor: also in a forked child. */
+void neighbours_close(struct neighbours *n);
+
+/* Turns the rings that have come into hints. */
+void neighbours_hear(struct neighbours *n, struct hint_queue *hints);
+
+/* Rings at a session about a name.  False: it is none of this host and user, or does not listen. */
+bool neighbours_ring(const struct neighbours *n, uint64_t session, uint64_t key_hash);
+
+#endif

@@ -1,0 +1,152 @@
+/* Doorbells: who rings is told whether it is heard, and strangers have no part in it. */
+#include "os/doorbell.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define NOBODY 65534
+
+static char name[DOORBELL_NAME_MAX];
+
+static int hang(void)
+{
+    static int count;
+    snprintf(name, sizeof name, "tenure-test/%d/%d", (int)getpid(), count++);
+    return doorbell_hang(name);
+}
+
+static void a_ring_is_heard_once_and_in_order(void)
+{
+    uint64_t heard = 0;
+    int fd = hang();
+    CHECK(fd >= 0);
+    CHECK(!doorbell_hear(fd, &heard));
+    CHECK(doorbell_ring(name, 7) && doorbell_ring(name, UINT64_MAX));
+    CHECK(doorbell_hear(fd, &heard) && heard == 7);
+    CHECK(doorbell_hear(fd, &heard) && heard == UINT64_MAX);
+    CHECK(!doorbell_hear(fd, &heard));
+    close(fd);
+}
+
+static void where_none_hangs_the_ringer_is_told(void)
+{
+    int fd = hang();
+    CHECK(fd >= 0 && doorbell_ring(name, 1));
+    close(fd);
+    CHECK(!doorbell_ring(name, 1));
+    CHECK(!doorbell_ring("tenure-test/none", 1));
+}
+
+static void a_name_is_one_doorbell_and_free_when_it_was_taken_down(void)
+{
+    int fd = hang();
+    CHECK(fd >= 0 && doorbell_hang(name) == -EADDRINUSE);
+    close(fd);
+    fd = doorbell_hang(name);
+    CHECK(fd >= 0);
+    close(fd);
+}
+
+static void nobody_waits_for_one_who_does_not_hear(void)
+{
+    int fd = hang(), rings = 0;
+    CHECK(fd >= 0);
+    while (rings < 10000 && doorbell_ring(name, 1))
+        rings++;
+    CHECK(rings > 0 && rings < 10000);
+    uint64_t heard;
+    for (int i = 0; i < rings; i++)
+        CHECK(doorbell_hear(fd, &heard) && heard == 1);
+    CHECK(!doorbell_hear(fd, &heard));
+    CHECK(doorbell_ring(name, 2)); /* there is room again */
+    close(fd);
+}
+
+/* As one who is killed between the two calls of doorbell_ring(). */
+static int come_and_go(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = strlen(name);
+    memcpy(address.sun_path + 1, name, len);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
+    return fd >= 0 && connect(fd, (struct sockaddr *)&address, size) == 0 ? 0 : 1;
+}
+
+static void who_ends_before_it_could_say_why_was_heard_all_the_same(void)
+{
+    uint64_t heard = 1;
+    int fd = hang();
+    pid_t child = fork();
+    if (child == 0)
+        _exit(come_and_go());
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK(doorbell_hear(fd, &heard) && heard == 0);
+    close(fd);
+}
+
+/* Runs fn(name) as somebody else: what it returned, or -1 where that cannot be had. */
+static int as_a_stranger(int (*fn)(const char *))
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(setgid(NOBODY) == 0 && setuid(NOBODY) == 0 ? fn(name) : 99);
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return -1;
+    return WEXITSTATUS(status);
+}
+
+static int ring(const char *to)
+{
+    return doorbell_ring(to, 5);
+}
+
+static void a_stranger_neither_rings_nor_is_rung(void)
+{
+    uint64_t heard;
+    if (geteuid() != 0)
+        return; /* nobody else can be had */
+    int fd = hang();
+    CHECK(fd >= 0 && as_a_stranger(ring) == 0);
+    CHECK(as_a_stranger(ring) == 0 && doorbell_ring(name, 6));
+    CHECK(doorbell_hear(fd, &heard) && heard == 6);
+    CHECK(!doorbell_hear(fd, &heard));
+    close(fd);
+
+    int said[2]; /* the stranger has taken a name that we ring */
+    CHECK(pipe(said) == 0);
+    snprintf(name, sizeof name, "tenure-test/%d/stranger", (int)getpid());
+    pid_t child = fork();
+    if (child == 0) {
+        bool fine = setgid(NOBODY) == 0 && setuid(NOBODY) == 0 && doorbell_hang(name) >= 0;
+        if (write(said[1], &fine, sizeof fine) == (ssize_t)sizeof fine)
+            pause();
+        _exit(1);
+    }
+    bool hangs = false;
+    CHECK(child > 0 && read(said[0], &hangs, sizeof hangs) == (ssize_t)sizeof hangs && hangs);
+    bool heard_us = doorbell_ring(name, 1);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    CHECK(!heard_us);
+}
+
+int main(void)
+{
+    return TAP_RUN(TAP(a_ring_is_heard_once_and_in_order),
+                   TAP(where_none_hangs_the_ringer_is_told),
+                   TAP(a_name_is_one_doorbell_and_free_when_it_was_taken_down),
+                   TAP(nobody_waits_for_one_who_does_not_hear),
+                   TAP(who_ends_before_it_could_say_why_was_heard_all_the_same),
+                   TAP(a_stranger_neither_rings_nor_is_rung));
+}
