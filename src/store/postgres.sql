@@ -106,63 +106,6 @@ BEGIN
     backend := pg_backend_pid();
 END $$;
 
--- Sessions as they are now.  Those that are silent for longer than their ttl are noted; after one
--- more ttl of silence everybody may declare them dead.
-CREATE OR REPLACE FUNCTION @schema@.report(ids bigint[], now bigint) RETURNS SETOF @schema@.answer
-LANGUAGE plpgsql
-AS $$
-DECLARE silent bigint[];
-BEGIN
-    SELECT array_agg(s.id) INTO silent FROM @schema@.session s
-        WHERE s.id = ANY (ids) AND s.expires <= now AND NOT s.dead AND s.suspected IS NULL;
-    IF silent IS NOT NULL THEN
-        UPDATE @schema@.session s SET suspected = now FROM (
-            SELECT x.id FROM @schema@.session x WHERE x.id = ANY (silent)
-                AND NOT x.dead AND x.suspected IS NULL AND x.expires <= now
-                ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED) y WHERE s.id = y.id;
-    END IF;
-    RETURN QUERY SELECT 4, CASE WHEN s.id IS NULL THEN 2 WHEN s.died THEN 4 WHEN s.dead THEN 1
-                                WHEN s.suspected + s.ttl_ms <= now THEN 3 ELSE 0 END,
-                        u.id, s.beat, s.expires, s.ttl_ms, NULL::bytea
-        FROM (SELECT DISTINCT i.id FROM unnest(ids) i(id)) u
-        LEFT JOIN @schema@.session s ON s.id = u.id;
-END $$;
-
--- Locks what a call relies on of sessions, declares who is to be declared, and returns the
--- positions in `ids` that are not as expected.  Modes: 0 it lives, 1 declare it dead, 2 it was only
--- asked for, 3 it lives and was not renewed since (it is to be told to stop), 4 it lives, and is
--- neither the one that asks nor one that is granted something.  Those of mode 4 are not locked:
--- when one of them ends before the commit, the next decision sees it.
-CREATE OR REPLACE FUNCTION @schema@.rely(
-    ids bigint[], modes integer[], beats bigint[], notices bigint[], writes boolean)
-    RETURNS bigint[]
-LANGUAGE plpgsql
-AS $$
-DECLARE wrong bigint[]; d boolean;
-BEGIN
-    IF notices IS NULL AND cardinality(ids) = 1 AND modes[1] = 0 AND writes THEN
-        SELECT s.dead INTO d FROM @schema@.session s WHERE s.id = ids[1] FOR SHARE;
-        RETURN CASE WHEN d IS NULL OR d THEN '{1}'::bigint[] END;
-    ELSIF notices IS NOT NULL OR 1 = ANY (modes) THEN
-        PERFORM 1 FROM @schema@.session s WHERE s.id = ANY (ids || notices)
-            ORDER BY s.id FOR NO KEY UPDATE;
-        UPDATE @schema@.session s SET dead = true FROM unnest(ids, modes, beats) u(id, mode, beat)
-            WHERE u.mode = 1 AND s.id = u.id AND s.beat = u.beat AND NOT s.dead;
-    ELSIF writes AND 0 = ANY (modes) THEN
-        PERFORM 1 FROM @schema@.session s
-            WHERE s.id IN (SELECT u.id FROM unnest(ids, modes) u(id, mode) WHERE u.mode = 0)
-            ORDER BY s.id FOR SHARE;
-    END IF;
-    SELECT array_agg(u.n) INTO wrong
-        FROM unnest(ids, modes, beats) WITH ORDINALITY u(id, mode, beat, n)
-        LEFT JOIN @schema@.session s ON s.id = u.id
-        WHERE CASE u.mode WHEN 0 THEN s.id IS NULL OR s.dead
-                          WHEN 4 THEN s.id IS NULL OR s.dead
-                          WHEN 3 THEN s.id IS NULL OR s.dead OR s.beat <> u.beat
-                          WHEN 1 THEN s.id IS NOT NULL AND NOT s.dead ELSE true END;
-    RETURN wrong;
-END $$;
-
 -- Decisions on one record each, in the order of their keys.  For the i-th:
 --   keys, seen      the record, and the version that was decided on (0: none; -1: not known)
 --   fresh           the version to be written; 0: nothing changes; -1: it is to be deleted
@@ -184,15 +127,43 @@ AS $$
 DECLARE
     t bigint := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
     r @schema@.answer; writes boolean; in_time boolean; replaced boolean; rows integer;
-    told bigint[]; wrong bigint[]; mine bigint[]; others bigint[]; asked bigint[] := '{}';
+    told bigint[]; wrong bigint[]; mine bigint[]; others bigint[]; tail integer;
+    asked bigint[] := ARRAY[]::bigint[];
     good boolean; changed boolean := false; deleted bigint := 0; f bigint; v bigint; last bigint;
 BEGIN
-    -- Nearly always each decision replaces a record, and relies on one session that lives.  That
-    -- can be said in one query, which is worth it, since each expression costs its preparation.
-    IF 0 < ALL (fresh) AND 0 < ALL (seen) AND 0 = ALL (notices) AND 0 = ALL (modes)
-            AND ids[1] = ALL (ids) AND abs(t - guess) <= slack
-            AND (draw = 0 OR cardinality(keys) > 1) THEN
-        SELECT NOT s.dead INTO replaced FROM @schema@.session s WHERE s.id = ids[1] FOR SHARE;
+    -- Who was rung looks at one record, and finds another one than it knew.
+    IF cardinality(keys) = 1 AND fresh[1] = 0 AND seen[1] > 0 AND NOT 1 = ANY (modes)
+            AND notices[1] = 0 AND draw = 0 THEN
+        RETURN QUERY WITH x AS MATERIALIZED (
+                SELECT x.version, x.floor, x.bytes, x.sessions FROM @schema@.record x
+                    WHERE x.key = keys[1] AND x.version <> seen[1] AND x.version <> 1
+                        AND high <= (SELECT s.last_value FROM @schema@.token s))
+            SELECT 3, 1, x.version, x.floor, 0::bigint, NULL::bigint, x.bytes FROM x
+            UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m
+            UNION ALL SELECT y.* FROM x, @schema@.report(ids || x.sessions, t) y;
+        GET DIAGNOSTICS rows = ROW_COUNT;
+        IF rows > 1 THEN
+            RETURN;
+        END IF;
+    END IF;
+    -- Nearly always each decision replaces a record, and relies on one session that lives, or a
+    -- single one on several, with those that are to be locked in front.  That can be said in a
+    -- query or two, which is worth it, since each expression costs its preparation.
+    tail := coalesce(array_position(modes, 4), cardinality(modes) + 1);
+    IF 0 < ALL (fresh) AND 0 < ALL (seen) AND 0 = ALL (notices) AND abs(t - guess) <= slack
+            AND (cardinality(keys) = 1 OR tail > cardinality(ids) AND ids[1] = ALL (ids))
+            AND 0 = ALL (modes[: tail - 1]) AND 4 = ALL (modes[tail :]) THEN
+        IF tail > cardinality(ids) AND ids[1] = ALL (ids) THEN
+            SELECT NOT s.dead INTO replaced FROM @schema@.session s WHERE s.id = ids[1] FOR SHARE;
+        ELSE
+            SELECT count(*) = tail - 1 AND (
+                    SELECT count(*) FROM @schema@.session s
+                        WHERE s.id = ANY (ids[tail :]) AND NOT s.dead) = cardinality(ids) - tail + 1
+                INTO replaced FROM (
+                    SELECT 1 FROM @schema@.session s
+                        WHERE s.id = ANY (ids[: tail - 1]) AND NOT s.dead
+                        ORDER BY s.id FOR SHARE) y;
+        END IF;
         IF replaced AND cardinality(keys) = 1 THEN
             RETURN QUERY WITH w AS (
                 UPDATE @schema@.record x SET version = fresh[1], sessions = ids,
@@ -201,7 +172,9 @@ BEGIN
                         AND high <= (SELECT s.last_value FROM @schema@.token s) RETURNING 1)
                 SELECT 2, 1, nextval('@schema@.change'), NULL::bigint, NULL::bigint, NULL::bigint,
                        NULL::bytea FROM w
-                UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m;
+                UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m
+                UNION ALL SELECT 1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL
+                    FROM generate_series(1, draw);
             GET DIAGNOSTICS rows = ROW_COUNT;
         ELSIF replaced THEN
             RETURN QUERY WITH w AS (
@@ -450,77 +423,6 @@ AS $$
             WHERE x.key >= low AND x.key < scan.high AND x.key > past
             ORDER BY x.key LIMIT page) y
 $$;
-
--- Opens a session.  Every now and then it also forgets sessions whose death nobody can ask about
--- any more, a day after it was written down or suspected.
-CREATE OR REPLACE FUNCTION @schema@.session_open(
-    ttl bigint, high bigint, OUT session bigint, OUT now bigint, OUT expires bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    PERFORM @schema@.refuse_past(high);
-    now := @schema@.clock();
-    session := nextval('@schema@.token');
-    expires := now + ttl;
-    INSERT INTO @schema@.session (id, ttl_ms, expires) VALUES (session, ttl, session_open.expires);
-    IF random() < 0.05 THEN
-        UPDATE @schema@.session s SET suspected = session_open.now FROM (
-            SELECT x.id FROM @schema@.session x
-                WHERE x.suspected IS NULL AND x.expires <= session_open.now
-                ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED) y WHERE s.id = y.id;
-        DELETE FROM @schema@.session s USING (
-            SELECT x.id FROM @schema@.session x
-                WHERE x.suspected < session_open.now - 86400000
-                  AND x.expires < session_open.now - 86400000
-                ORDER BY x.id FOR UPDATE SKIP LOCKED) y WHERE s.id = y.id;
-    END IF;
-END $$;
-
--- Renews a session: state 0 renewed, 1 dead, 2 gone.  `heard` is the last beat whose answer reached
--- the holder: a notice is repeated until one has.  While `deletion` stays the same, no record that
--- the holder saw was taken away, so it need not look.
-CREATE OR REPLACE FUNCTION @schema@.session_renew(
-    id bigint, heard bigint, high bigint, OUT state integer, OUT now bigint, OUT expires bigint,
-    OUT beat bigint, OUT noticed boolean, OUT deletion bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE row @schema@.session;
-BEGIN
-    PERFORM @schema@.refuse_past(high);
-    SELECT * INTO row FROM @schema@.session s WHERE s.id = session_renew.id FOR NO KEY UPDATE;
-    state := CASE WHEN NOT FOUND OR row.died THEN 2 WHEN row.dead THEN 1 ELSE 0 END;
-    now := @schema@.clock();
-    noticed := coalesce(row.noticed >= heard, false);
-    expires := row.expires;
-    IF state = 0 THEN
-        expires := now + row.ttl_ms;
-        beat := row.beat + 1;
-        UPDATE @schema@.session s SET beat = row.beat + 1, expires = session_renew.expires,
-            noticed = CASE WHEN row.noticed >= heard THEN row.noticed END, suspected = NULL
-            WHERE s.id = session_renew.id;
-        SELECT m.deletion INTO session_renew.deletion FROM @schema@.meta m;
-    END IF;
-END $$;
-
--- Ends a session, and tells those who watch one.  When records still name it, its row stays for
--- the time of its end, as that of a session that expired does.
-CREATE OR REPLACE FUNCTION @schema@.session_close(id bigint, claims_left boolean) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF claims_left THEN
-        UPDATE @schema@.session s SET dead = true, died = true,
-            expires = least(s.expires, @schema@.clock())
-            WHERE s.id = session_close.id AND NOT s.dead;
-    ELSE
-        DELETE FROM @schema@.session s WHERE s.id = session_close.id;
-    END IF;
-    IF FOUND THEN
-        PERFORM nextval('@schema@.change'), pg_notify('@schema@_end', session_close.id::text);
-        RETURN true;
-    END IF;
-    RETURN false;
-END $$;
 
 -- Rings: wakes up sessions about names.  Never in the transaction of a grant, because commits that
 -- notify wait for each other in the whole cluster; and nothing is lost when a bell is.

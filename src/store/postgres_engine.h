@@ -1,6 +1,7 @@
 /* store/postgres_engine.h - what the files of the PostgreSQL engine share, and nobody else sees.
  *
- * The statements are in postgres.sql, which explains the schema; this is the client's side.
+ * The statements are in postgres.sql, which explains the schema, and postgres_sessions.sql; this is
+ * the client's side.
  *
  * A handle has two connections.  The *line* carries every operation, one request at a time: what
  * is asked meanwhile goes out together with the next one, so that many names cost one commit.

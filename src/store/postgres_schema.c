@@ -12,6 +12,7 @@
 /* C11 asks compilers for 4095 bytes of a string; ours take more. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "postgres_sessions_sql.h"
 #include "postgres_sql.h"
 #include "postgres_tables_sql.h"
 #include "postgres_upgrade_sql.h"
@@ -201,15 +202,16 @@ static void put_text(struct bytes *out, const struct pg_store *s, const char *te
     bytes_put(out, text, strlen(text));
 }
 
-/* Runs three texts in one transaction. */
-static int run_together(const struct pg_store *s, PGconn *conn, const char *first,
-                        const char *second, const char *third, tenure_error *err)
+/* Makes the calls, between two other texts, in one transaction. */
+static int make_calls(const struct pg_store *s, PGconn *conn, const char *first, const char *last,
+                      tenure_error *err)
 {
     struct bytes whole = {0};
     put_text(&whole, s, "BEGIN;");
     put_text(&whole, s, first);
-    put_text(&whole, s, second);
-    put_text(&whole, s, third);
+    put_text(&whole, s, postgres_sessions_sql);
+    put_text(&whole, s, postgres_sql);
+    put_text(&whole, s, last);
     bytes_put(&whole, "COMMIT", sizeof "COMMIT");
     int code = whole.failed ? fail(err, TENURE_NO_MEMORY, "out of memory")
                             : run(s, conn, whole.at, err);
@@ -219,9 +221,9 @@ static int run_together(const struct pg_store *s, PGconn *conn, const char *firs
 
 static int create(const struct pg_store *s, PGconn *conn, tenure_error *err)
 {
-    return run_together(s, conn, postgres_tables_sql, postgres_sql,
-                        "UPDATE @schema@.meta SET home = @schema@.home(),"
-                        " timeline = @schema@.timeline();", err);
+    return make_calls(s, conn, postgres_tables_sql,
+                      "UPDATE @schema@.meta SET home = @schema@.home(),"
+                      " timeline = @schema@.timeline();", err);
 }
 
 static int check_version(const struct pg_store *s, PGconn *conn, int64_t *ret, tenure_error *err)
@@ -245,7 +247,7 @@ static int upgrade(const struct pg_store *s, PGconn *conn, tenure_error *err)
     int code = check_version(s, conn, &version, err);
     if (version < 1 || version >= PG_SCHEMA_VERSION)
         return code;
-    return run_together(s, conn, postgres_upgrade_sql, postgres_sql, "", err);
+    return make_calls(s, conn, postgres_upgrade_sql, "", err);
 }
 
 /* Whether the schema is there. */

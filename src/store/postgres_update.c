@@ -225,9 +225,11 @@ static uint64_t tell(struct pg_store *s, const struct work *w)
 }
 
 /* Only who asks and who is granted something must not die before the commit: locks on all that
- * are looked at would cost more than the rest. */
+ * are looked at would cost more than the rest.  Those that are to be locked come first: apply() has
+ * a short way for them. */
 static void spare_locks(struct pg_store *s, const struct work *w)
 {
+    size_t locked = 0;
     for (size_t i = 0; i < s->relied.count; i++) {
         struct reliance *r = &s->relied.at[i];
         bool matters = r->mode != RELY_ALIVE || r->session == s->session;
@@ -235,6 +237,11 @@ static void spare_locks(struct pg_store *s, const struct work *w)
             matters = w->ring[n] == r->session;
         if (!matters)
             r->mode = RELY_SEEN;
+        if (r->mode == RELY_ALIVE) {
+            struct reliance one = *r;
+            *r = s->relied.at[locked];
+            s->relied.at[locked++] = one;
+        }
     }
 }
 
