@@ -71,7 +71,7 @@ static int create(struct sqlite_guard *file, tenure_error *err)
 /* SQLite copies the log of a database into it when it is closed: not that of somebody else. */
 static int checkpoint_at_close(struct sqlite_guard *file, bool does, tenure_error *err)
 {
-    if (sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !does, NULL) != SQLITE_OK)
+    if (sq.sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !does, NULL) != SQLITE_OK)
         return handle_fail_sqlite(file, "set up the connection", err);
     return 0;
 }
@@ -98,7 +98,7 @@ static int settle(struct sqlite_guard *file, tenure_error *err)
 /* The file behind the path of the log, which SQLite has open from now on. */
 static bool find_log(struct sqlite_guard *file, struct stat *ret)
 {
-    return stat(sqlite3_filename_wal(sqlite3_db_filename(file->db, "main")), ret) == 0;
+    return stat(sq.sqlite3_filename_wal(sq.sqlite3_db_filename(file->db, "main")), ret) == 0;
 }
 
 static int note_log(struct marks_file *file, tenure_error *err)
@@ -123,11 +123,8 @@ int marks_file_open(const char *path, struct marks_file *ret, tenure_error *err)
     file->path = strdup(path);
     if (file->path == NULL)
         return fail(err, TENURE_NO_MEMORY, "out of memory");
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (sqlite3_open_v2(path, &file->db, flags, NULL) != SQLITE_OK)
-        code = file->db ? handle_fail_sqlite(file, "open the marks file", err)
-                        : fail(err, TENURE_NO_MEMORY, "out of memory");
-    else
+    code = handle_open(file, "the marks file", err);
+    if (code == 0)
         code = settle(file, err);
     if (code == 0)
         code = note_log(&made, err);
@@ -142,7 +139,7 @@ int marks_file_open(const char *path, struct marks_file *ret, tenure_error *err)
 
 void marks_file_close(struct marks_file *file)
 {
-    (void)sqlite3_close(file->base.db); /* cannot fail: all is finalised where it is used */
+    handle_close(&file->base);
     free(file->base.path);
 }
 
@@ -151,14 +148,14 @@ void marks_file_close(struct marks_file *file)
 static int read_guard(struct sqlite_guard *file, sqlite3_stmt *s, marks_file_fn *fn, void *arg,
                       tenure_error *err)
 {
-    const char *at = (const char *)sqlite3_column_text(s, 0);
-    struct text name = {at, at ? (size_t)sqlite3_column_bytes(s, 0) : 0};
-    int64_t mark = sqlite3_column_int64(s, 1);
-    if (name_check(name, NULL) != NAME_FINE || sqlite3_column_type(s, 1) != SQLITE_INTEGER ||
+    const char *at = (const char *)sq.sqlite3_column_text(s, 0);
+    struct text name = {at, at ? (size_t)sq.sqlite3_column_bytes(s, 0) : 0};
+    int64_t mark = sq.sqlite3_column_int64(s, 1);
+    if (name_check(name, NULL) != NAME_FINE || sq.sqlite3_column_type(s, 1) != SQLITE_INTEGER ||
         mark < 0)
         return fail(err, TENURE_CORRUPT, "the marks file %s holds a guard that is none",
                     file->path);
-    return fn(arg, name, (uint64_t)mark, sqlite3_column_int(s, 2) != 0, err);
+    return fn(arg, name, (uint64_t)mark, sq.sqlite3_column_int(s, 2) != 0, err);
 }
 
 int marks_file_read(struct marks_file *marks, marks_file_fn *fn, void *arg, tenure_error *err)
@@ -179,7 +176,7 @@ int marks_file_read(struct marks_file *marks, marks_file_fn *fn, void *arg, tenu
         if (code < 0)
             break;
     }
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code;
 }
 
@@ -191,7 +188,7 @@ static int check_in_place(struct marks_file *file, tenure_error *err)
 {
     struct stat st;
     int moved = 0;
-    if (sqlite3_file_control(file->base.db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK)
+    if (sq.sqlite3_file_control(file->base.db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK)
         return handle_fail_sqlite(&file->base, "find the marks file again", err);
     if (moved || !find_log(&file->base, &st) || st.st_dev != file->log_device ||
         st.st_ino != file->log_inode)
@@ -210,7 +207,7 @@ static int write_once(struct marks_file *marks, const char *sql, const char *con
     if (code < 0)
         return code;
     code = handle_once(file, sql, text, count, err);
-    if (code == 0 && sqlite3_changes(file->db) != 1)
+    if (code == 0 && sq.sqlite3_changes(file->db) != 1)
         code = fail(err, TENURE_CORRUPT, "the marks file %s was changed by somebody else",
                     file->path);
     if (code == 0)

@@ -11,7 +11,7 @@ static int judge_trigger(struct sqlite_guard *g, const struct target_finding *f,
                          tenure_error *err)
 {
     char number[24];
-    sqlite3_snprintf((int)sizeof number, number, "%lld", (sqlite3_int64)id);
+    sq.sqlite3_snprintf((int)sizeof number, number, "%lld", (sqlite3_int64)id);
     const char *text[2] = {number, schema_operation[op]};
     sqlite3_stmt *s;
     int code = handle_prepare(g,
@@ -24,26 +24,26 @@ static int judge_trigger(struct sqlite_guard *g, const struct target_finding *f,
     code = handle_step(g, s, "read the guard", err);
     *ret = TARGET_UNPROTECTED;
     if (code == 1) {
-        const char *table = (const char *)sqlite3_column_text(s, 0);
-        const char *sql = (const char *)sqlite3_column_text(s, 1);
+        const char *table = (const char *)sq.sqlite3_column_text(s, 0);
+        const char *sql = (const char *)sq.sqlite3_column_text(s, 1);
         char *expected = table && sql ? schema_object(id, op, table, f->guard) : NULL;
         code = 0;
         if (expected == NULL)
             code = fail(err, TENURE_NO_MEMORY, "out of memory");
         else if (strcmp(sql, expected) != 0)
             *ret = TARGET_ALTERED;
-        else if (sqlite3_stricmp(table, f->table) == 0)
+        else if (sq.sqlite3_stricmp(table, f->table) == 0)
             *ret = TARGET_INTACT;
         else
             *ret = TARGET_MOVED;
         if (code == 0 && *ret == TARGET_MOVED && *ret_moved == NULL) {
-            *ret_moved = sqlite3_mprintf("%s", table);
+            *ret_moved = sq.sqlite3_mprintf("%s", table);
             if (*ret_moved == NULL)
                 code = fail(err, TENURE_NO_MEMORY, "out of memory");
         }
-        sqlite3_free(expected);
+        sq.sqlite3_free(expected);
     }
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code;
 }
 
@@ -74,19 +74,19 @@ static int check_row(struct sqlite_guard *g, sqlite3_stmt *s, target_finding_fn 
                      void *arg, tenure_error *err)
 {
     struct target_finding f = {
-        .guard = (const char *)sqlite3_column_text(s, 0),
-        .mark = (uint64_t)sqlite3_column_int64(s, 1),
-        .strict = sqlite3_column_int(s, 2) != 0,
-        .table = (const char *)sqlite3_column_text(s, 3),
+        .guard = (const char *)sq.sqlite3_column_text(s, 0),
+        .mark = (uint64_t)sq.sqlite3_column_int64(s, 1),
+        .strict = sq.sqlite3_column_int(s, 2) != 0,
+        .table = (const char *)sq.sqlite3_column_text(s, 3),
     };
     if (f.guard == NULL || f.table == NULL)
         return fail(err, TENURE_NO_MEMORY, "out of memory");
     char *moved = NULL;
-    int code = judge_table(g, &f, sqlite3_column_int64(s, 4), &moved, err);
+    int code = judge_table(g, &f, sq.sqlite3_column_int64(s, 4), &moved, err);
     f.moved_to = moved;
     if (code == 0)
         fn(arg, &f);
-    sqlite3_free(moved);
+    sq.sqlite3_free(moved);
     return code;
 }
 
@@ -109,7 +109,7 @@ static int check_rows(struct sqlite_guard *g, const char *name, target_finding_f
         if (code < 0)
             break;
     }
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code;
 }
 

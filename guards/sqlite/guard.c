@@ -25,23 +25,23 @@ static int resolve_table(struct sqlite_guard *g, const char *table, char **ret, 
         code = fail(err, TENURE_INVALID, "--table %s: there is no such table in %s", table,
                     g->path);
     } else if (code == 1) {
-        const char *name = (const char *)sqlite3_column_text(s, 0);
-        const char *type = (const char *)sqlite3_column_text(s, 1);
+        const char *name = (const char *)sq.sqlite3_column_text(s, 0);
+        const char *type = (const char *)sq.sqlite3_column_text(s, 1);
         if (name == NULL || type == NULL)
             code = fail(err, TENURE_NO_MEMORY, "out of memory");
         else if (strcmp(type, "table") != 0)
             code = fail(err, TENURE_INVALID,
                         "--table %s: it is a %s table, and a guard needs a real one: "
                         "guard what is written below it", table, type);
-        else if (sqlite3_strnicmp(name, "sqlite_", 7) == 0 ||
-                 sqlite3_strnicmp(name, "tenure_", 7) == 0)
+        else if (sq.sqlite3_strnicmp(name, "sqlite_", 7) == 0 ||
+                 sq.sqlite3_strnicmp(name, "tenure_", 7) == 0)
             code = fail(err, TENURE_INVALID,
                         "--table %s: the tables of SQLite and of tenure cannot be guarded",
                         table);
-        else if ((*ret = sqlite3_mprintf("%s", name)) == NULL)
+        else if ((*ret = sq.sqlite3_mprintf("%s", name)) == NULL)
             code = fail(err, TENURE_NO_MEMORY, "out of memory");
     }
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code < 0 ? code : 0;
 }
 
@@ -92,15 +92,15 @@ static int register_table(struct sqlite_guard *g, const char *table, const char 
     if (code < 0)
         return code;
     code = handle_step(g, s, "read the guard", err);
-    const char *guard = code == 1 ? (const char *)sqlite3_column_text(s, 1) : NULL;
+    const char *guard = code == 1 ? (const char *)sq.sqlite3_column_text(s, 1) : NULL;
     if (code == 1 && guard == NULL)
         code = fail(err, TENURE_NO_MEMORY, "out of memory");
     else if (code == 1 && strcmp(guard, name) != 0)
         code = fail(err, TENURE_CONFLICT,
                     "--table %s: it is under guard \"%s\" already", table, guard);
     else if (code == 1)
-        *ret_id = sqlite3_column_int64(s, 0);
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+        *ret_id = sq.sqlite3_column_int64(s, 0);
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code < 0 ? code : 0;
 }
 
@@ -115,13 +115,13 @@ static int install_table(struct sqlite_guard *g, const char *name, const char *a
     if (code == 0)
         code = schema_protect(g, id, table, name, err);
     if (code == 0) {
-        char *sql = sqlite3_mprintf("UPDATE tenure_guarded SET table_name = %Q WHERE id = %lld",
+        char *sql = sq.sqlite3_mprintf("UPDATE tenure_guarded SET table_name = %Q WHERE id = %lld",
                                     table, (sqlite3_int64)id);
         code = sql ? handle_run(g, sql, "install the guard", err)
                    : fail(err, TENURE_NO_MEMORY, "out of memory");
-        sqlite3_free(sql);
+        sq.sqlite3_free(sql);
     }
-    sqlite3_free(table);
+    sq.sqlite3_free(table);
     return code;
 }
 
@@ -180,11 +180,11 @@ static int move_mark(struct sqlite_guard *g, const char *name, uint64_t token, t
                     "--token %llu: stale, the mark of guard \"%s\" in %s is %llu",
                     (unsigned long long)token, name, g->path, (unsigned long long)mark);
     }
-    char *sql = sqlite3_mprintf("UPDATE tenure_guard SET mark = %llu WHERE name = %Q",
+    char *sql = sq.sqlite3_mprintf("UPDATE tenure_guard SET mark = %llu WHERE name = %Q",
                                 (sqlite3_uint64)token, name);
     code = sql ? handle_run(g, sql, "move the mark", err)
                : fail(err, TENURE_NO_MEMORY, "out of memory");
-    sqlite3_free(sql);
+    sq.sqlite3_free(sql);
     return code;
 }
 
@@ -210,17 +210,17 @@ static int unprotect_all(struct sqlite_guard *g, const char *name, tenure_error 
     int64_t id[64];
     int count = 0;
     while (count < 64 && (code = handle_step(g, s, "read the guard", err)) == 1)
-        id[count++] = sqlite3_column_int64(s, 0);
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+        id[count++] = sq.sqlite3_column_int64(s, 0);
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     code = code < 0 ? code : 0;
     for (int i = 0; i < count && code == 0; i++) {
-        char *sql = sqlite3_mprintf("DELETE FROM tenure_guarded WHERE id = %lld",
+        char *sql = sq.sqlite3_mprintf("DELETE FROM tenure_guarded WHERE id = %lld",
                                     (sqlite3_int64)id[i]);
         code = schema_unprotect(g, id[i], err);
         if (code == 0)
             code = sql ? handle_run(g, sql, "remove the guard", err)
                        : fail(err, TENURE_NO_MEMORY, "out of memory");
-        sqlite3_free(sql);
+        sq.sqlite3_free(sql);
     }
     return code < 0 ? code : count;
 }
@@ -257,9 +257,9 @@ static int take_out(struct target *t, const char *name, tenure_error *err)
 static int prepare_connection(struct sqlite_guard *g, tenure_error *err)
 {
     int patience = g->patience_ms > INT32_MAX ? INT32_MAX : (int)g->patience_ms;
-    if (sqlite3_busy_timeout(g->db, patience) != SQLITE_OK ||
-        sqlite3_db_config(g->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK ||
-        sqlite3_wal_autocheckpoint(g->db, 0) != SQLITE_OK)
+    if (sq.sqlite3_busy_timeout(g->db, patience) != SQLITE_OK ||
+        sq.sqlite3_db_config(g->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK ||
+        sq.sqlite3_wal_autocheckpoint(g->db, 0) != SQLITE_OK)
         return handle_fail_sqlite(g, "set up the connection", err);
     return handle_run(g, "SELECT count(*) FROM sqlite_master", "read", err);
 }
@@ -267,19 +267,9 @@ static int prepare_connection(struct sqlite_guard *g, tenure_error *err)
 static void close_target(struct target *t)
 {
     struct sqlite_guard *g = guard_of(t);
-    (void)sqlite3_close(g->db); /* cannot fail: every statement is finalised where it is used */
+    handle_close(g);
     free(g->path);
     free(g);
-}
-
-/* SQLite says only that it was "unable to open"; the system's error says why. */
-static int fail_open(const struct sqlite_guard *g, tenure_error *err)
-{
-    int errnum = g->db ? sqlite3_system_errno(g->db) : ENOMEM;
-    if (errnum != 0)
-        return fail_errno(err, errnum, "cannot open the database %s", g->path);
-    return fail(err, TENURE_UNREACHABLE, "cannot open the database %s: %s", g->path,
-                sqlite3_errmsg(g->db));
 }
 
 int sqlite_guard_open(const char *path, int64_t patience_ms, struct target **ret,
@@ -297,12 +287,9 @@ int sqlite_guard_open(const char *path, int64_t patience_ms, struct target **ret
     }
     g->target.calls = &calls;
     g->patience_ms = patience_ms;
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    int code = 0;
-    if (sqlite3_open_v2(path, &g->db, flags, NULL) == SQLITE_OK)
+    int code = handle_open(g, "the database", err);
+    if (code == 0)
         code = prepare_connection(g, err);
-    else
-        code = fail_open(g, err);
     if (code < 0)
         close_target(&g->target);
     else

@@ -1,22 +1,49 @@
 #include "sqlite/handle.h"
 
+#include <errno.h>
+
 #include "os/fail.h"
 #include "store/sqlite_code.h"
 
+/* SQLite says only that it was "unable to open"; the system's error says why. */
+static int fail_open(const struct sqlite_guard *g, const char *what, tenure_error *err)
+{
+    int errnum = g->db ? sq.sqlite3_system_errno(g->db) : ENOMEM;
+    if (errnum != 0)
+        return fail_errno(err, errnum, "cannot open %s %s", what, g->path);
+    return fail(err, TENURE_UNREACHABLE, "cannot open %s %s: %s", what, g->path,
+                sq.sqlite3_errmsg(g->db));
+}
+
+int handle_open(struct sqlite_guard *g, const char *what, tenure_error *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int code = sqlite_load(err);
+    if (code == 0 && sq.sqlite3_open_v2(g->path, &g->db, flags, NULL) != SQLITE_OK)
+        code = fail_open(g, what, err);
+    return code;
+}
+
+void handle_close(struct sqlite_guard *g)
+{
+    if (g->db) /* else SQLite may not even be loaded */
+        (void)sq.sqlite3_close(g->db); /* cannot fail: all is finalised where it is used */
+}
+
 int handle_fail_sqlite(struct sqlite_guard *g, const char *doing, tenure_error *err)
 {
-    int code = sqlite_code(g->db, sqlite3_extended_errcode(g->db));
+    int code = sqlite_code(g->db, sq.sqlite3_extended_errcode(g->db));
     if (code == TENURE_BUSY)
         return fail(err, code,
                     "cannot %s: another connection kept its transaction on %s open for "
                     "longer than %lld ms",
                     doing, g->path, (long long)g->patience_ms);
-    return fail(err, code, "cannot %s in %s: %s", doing, g->path, sqlite3_errmsg(g->db));
+    return fail(err, code, "cannot %s in %s: %s", doing, g->path, sq.sqlite3_errmsg(g->db));
 }
 
 int handle_run(struct sqlite_guard *g, const char *sql, const char *doing, tenure_error *err)
 {
-    if (sqlite3_exec(g->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+    if (sq.sqlite3_exec(g->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return handle_fail_sqlite(g, doing, err);
     return 0;
 }
@@ -25,12 +52,12 @@ int handle_prepare(struct sqlite_guard *g, const char *sql, const char *const *t
                    sqlite3_stmt **ret, tenure_error *err)
 {
     sqlite3_stmt *s;
-    if (sqlite3_prepare_v2(g->db, sql, -1, &s, NULL) != SQLITE_OK)
+    if (sq.sqlite3_prepare_v2(g->db, sql, -1, &s, NULL) != SQLITE_OK)
         return handle_fail_sqlite(g, "read the guard", err);
     for (int i = 0; i < count; i++) {
-        if (sqlite3_bind_text(s, i + 1, text[i], -1, SQLITE_STATIC) != SQLITE_OK) {
+        if (sq.sqlite3_bind_text(s, i + 1, text[i], -1, SQLITE_STATIC) != SQLITE_OK) {
             int code = handle_fail_sqlite(g, "read the guard", err);
-            (void)sqlite3_finalize(s); /* it was never run */
+            (void)sq.sqlite3_finalize(s); /* it was never run */
             return code;
         }
     }
@@ -40,7 +67,7 @@ int handle_prepare(struct sqlite_guard *g, const char *sql, const char *const *t
 
 int handle_step(struct sqlite_guard *g, sqlite3_stmt *s, const char *doing, tenure_error *err)
 {
-    switch (sqlite3_step(s)) {
+    switch (sq.sqlite3_step(s)) {
     case SQLITE_ROW:
         return 1;
     case SQLITE_DONE:
@@ -66,8 +93,8 @@ int handle_number(struct sqlite_guard *g, const char *sql, const char *const *te
         return code;
     code = handle_step(g, s, "read the guard", err);
     if (code == 1)
-        *ret = sqlite3_column_int64(s, 0);
-    (void)sqlite3_finalize(s); /* repeats the error of the step, which was reported */
+        *ret = sq.sqlite3_column_int64(s, 0);
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step, which was reported */
     return code;
 }
 
@@ -80,10 +107,10 @@ int handle_end(struct sqlite_guard *g, int code, tenure_error *err)
 {
     if (code >= 0)
         code = handle_run(g, "COMMIT", "commit", err);
-    if (code < 0 && !sqlite3_get_autocommit(g->db)) {
+    if (code < 0 && !sq.sqlite3_get_autocommit(g->db)) {
         /* A roll-back that fails leaves a transaction that ends, as rolled back, with the
          * connection: nothing else can be done, and nothing was written. */
-        (void)sqlite3_exec(g->db, "ROLLBACK", NULL, NULL, NULL);
+        (void)sq.sqlite3_exec(g->db, "ROLLBACK", NULL, NULL, NULL);
     }
     return code;
 }

@@ -3,11 +3,11 @@
 #ifndef SQLITE_HANDLE_H
 #define SQLITE_HANDLE_H
 
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <tenure/error.h>
 
 #include "os/fail.h"
+#include "store/sqlite_library.h"
 #include "target/target.h"
 
 struct sqlite_guard {
@@ -25,6 +25,11 @@ static inline struct sqlite_guard *guard_of(struct target *t)
 /* target_check() of this kind (check.c). */
 int sqlite_guard_check(struct target *t, const char *name, target_finding_fn *fn, void *arg,
                        tenure_error *err);
+
+/* Loads SQLite, and opens the file g->path, which is `what`: "the database".  The caller closes,
+ * also on failure. */
+int handle_open(struct sqlite_guard *g, const char *what, tenure_error *err);
+void handle_close(struct sqlite_guard *g);
 
 /* fail() for what SQLite last said; `doing` completes "cannot ...". */
 int handle_fail_sqlite(struct sqlite_guard *g, const char *doing, tenure_error *err);

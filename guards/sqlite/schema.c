@@ -20,15 +20,15 @@ static int no_memory(tenure_error *err)
 static int same_as_in_model(struct sqlite_guard *g, sqlite3 *model, tenure_error *err)
 {
     sqlite3_stmt *s;
-    if (sqlite3_exec(model, schema_sql, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(model, "SELECT type, name, sql FROM sqlite_master WHERE sql NOT NULL",
+    if (sq.sqlite3_exec(model, schema_sql, NULL, NULL, NULL) != SQLITE_OK ||
+        sq.sqlite3_prepare_v2(model, "SELECT type, name, sql FROM sqlite_master WHERE sql NOT NULL",
                            -1, &s, NULL) != SQLITE_OK)
         return no_memory(err); /* nothing else can go wrong in an empty database of our own */
     int code = 1, result;
-    while ((result = sqlite3_step(s)) == SQLITE_ROW && code == 1) {
+    while ((result = sq.sqlite3_step(s)) == SQLITE_ROW && code == 1) {
         const char *text[3];
         for (int i = 0; i < 3; i++)
-            text[i] = (const char *)sqlite3_column_text(s, i);
+            text[i] = (const char *)sq.sqlite3_column_text(s, i);
         if (text[0] == NULL || text[1] == NULL || text[2] == NULL)
             code = no_memory(err);
         else
@@ -44,7 +44,7 @@ static int same_as_in_model(struct sqlite_guard *g, sqlite3 *model, tenure_error
     }
     if (code == 1 && result != SQLITE_DONE)
         code = no_memory(err);
-    (void)sqlite3_finalize(s); /* repeats the error of the step */
+    (void)sq.sqlite3_finalize(s); /* repeats the error of the step */
     return code;
 }
 
@@ -57,9 +57,9 @@ int schema_state(struct sqlite_guard *g, tenure_error *err)
     if (some <= 0)
         return some;
     sqlite3 *model = NULL;
-    int code = sqlite3_open(":memory:", &model) == SQLITE_OK ? same_as_in_model(g, model, err)
+    int code = sq.sqlite3_open(":memory:", &model) == SQLITE_OK ? same_as_in_model(g, model, err)
                                                              : no_memory(err);
-    (void)sqlite3_close(model); /* cannot fail: no statement of it is left */
+    (void)sq.sqlite3_close(model); /* cannot fail: no statement of it is left */
     return code;
 }
 
@@ -93,20 +93,20 @@ static void put_placeholder(sqlite3_str *out, const char *key, size_t len, int64
                             const char *table, const char *name)
 {
     if (len == 2 && memcmp(key, "id", len) == 0)
-        sqlite3_str_appendf(out, "%lld", (sqlite3_int64)id);
+        sq.sqlite3_str_appendf(out, "%lld", (sqlite3_int64)id);
     else if (len == 9 && memcmp(key, "operation", len) == 0)
-        sqlite3_str_appendall(out, schema_operation[op]);
+        sq.sqlite3_str_appendall(out, schema_operation[op]);
     else if (len == 5 && memcmp(key, "table", len) == 0)
-        sqlite3_str_appendf(out, "\"%w\"", table);
+        sq.sqlite3_str_appendf(out, "\"%w\"", table);
     else
-        sqlite3_str_appendf(out, "%q", name);
+        sq.sqlite3_str_appendf(out, "%q", name);
 }
 
 /* sqlite3_blob_write() fires no trigger.  It refuses a table with an index on an expression, so
  * there is one, which never has an entry. */
 static char *blob_bar(int64_t id, const char *table)
 {
-    return sqlite3_mprintf("CREATE INDEX \"tenure_guard_%lld_BLOB\" ON \"%w\" ((0)) WHERE 0",
+    return sq.sqlite3_mprintf("CREATE INDEX \"tenure_guard_%lld_BLOB\" ON \"%w\" ((0)) WHERE 0",
                            (sqlite3_int64)id, table);
 }
 
@@ -115,16 +115,16 @@ char *schema_object(int64_t id, int op, const char *table, const char *name)
     if (op == BLOB)
         return blob_bar(id, table);
     const char *at = strstr(trigger_sql, "CREATE TRIGGER"), *open;
-    sqlite3_str *out = sqlite3_str_new(NULL);
+    sqlite3_str *out = sq.sqlite3_str_new(NULL);
     while ((open = strchr(at, '{')) != NULL) {
         const char *end = strchr(open, '}');
-        sqlite3_str_append(out, at, (int)(open - at));
+        sq.sqlite3_str_append(out, at, (int)(open - at));
         put_placeholder(out, open + 1, (size_t)(end - open - 1), id, op, table, name);
         at = end + 1;
     }
     /* sqlite_master keeps a statement without what follows its END. */
-    sqlite3_str_append(out, at, (int)(strstr(at, "\nEND;") + 4 - at));
-    return sqlite3_str_finish(out);
+    sq.sqlite3_str_append(out, at, (int)(strstr(at, "\nEND;") + 4 - at));
+    return sq.sqlite3_str_finish(out);
 }
 
 int schema_protect(struct sqlite_guard *g, int64_t id, const char *table, const char *name,
@@ -134,7 +134,7 @@ int schema_protect(struct sqlite_guard *g, int64_t id, const char *table, const 
     for (int op = 0; op < SCHEMA_OBJECTS && code == 0; op++) {
         char *sql = schema_object(id, op, table, name);
         code = sql ? handle_run(g, sql, "guard the table", err) : no_memory(err);
-        sqlite3_free(sql);
+        sq.sqlite3_free(sql);
     }
     return code;
 }
@@ -143,11 +143,11 @@ int schema_unprotect(struct sqlite_guard *g, int64_t id, tenure_error *err)
 {
     int code = 0;
     for (int op = 0; op < SCHEMA_OBJECTS && code == 0; op++) {
-        char *sql = sqlite3_mprintf("DROP %s IF EXISTS \"tenure_guard_%lld_%s\"",
+        char *sql = sq.sqlite3_mprintf("DROP %s IF EXISTS \"tenure_guard_%lld_%s\"",
                                     op == BLOB ? "INDEX" : "TRIGGER", (sqlite3_int64)id,
                                     schema_operation[op]);
         code = sql ? handle_run(g, sql, "remove the guard", err) : no_memory(err);
-        sqlite3_free(sql);
+        sq.sqlite3_free(sql);
     }
     return code;
 }

@@ -118,9 +118,9 @@ static int read_options(struct text query, struct choices *ret, tenure_error *er
 
 static void connection_close(sqlite3 *db)
 {
-    for (sqlite3_stmt *q; (q = sqlite3_next_stmt(db, NULL)) != NULL;)
-        sqlite3_finalize(q);
-    sqlite3_close(db);
+    for (sqlite3_stmt *q; (q = sq.sqlite3_next_stmt(db, NULL)) != NULL;)
+        sq.sqlite3_finalize(q);
+    sq.sqlite3_close(db);
 }
 
 /* In a forked child, connections of its parent's.  SQLite keeps an account of the locks that the
@@ -352,6 +352,8 @@ static int open_store(const struct url *url, const struct store_options *opt,
         code = resolve(url->body, path, err);
     if (code == 0)
         code = check_directory(path, choices.any_place, err);
+    if (code == 0)
+        code = sqlite_load(err);
     if (code == 0)
         code = allocate(path, &choices, &s, err);
     if (code < 0)

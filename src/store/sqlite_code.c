@@ -1,10 +1,11 @@
 #include "store/sqlite_code.h"
 
 #include "os/fail.h"
+#include "store/sqlite_library.h"
 
 static int code_of_io(sqlite3 *db, int result)
 {
-    int e = db ? sqlite3_system_errno(db) : 0;
+    int e = db ? sq.sqlite3_system_errno(db) : 0;
     if (result == SQLITE_IOERR_NOMEM)
         return TENURE_NO_MEMORY;
     if (result == SQLITE_IOERR_SHMSIZE)

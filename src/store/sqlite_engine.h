@@ -20,7 +20,6 @@
 #ifndef STORE_SQLITE_ENGINE_H
 #define STORE_SQLITE_ENGINE_H
 
-#include <sqlite3.h>
 #include <sys/types.h>
 
 #include "core/name.h"
@@ -30,6 +29,7 @@
 #include "os/gate.h"
 #include "os/lifeline.h"
 #include "store/hint_queue.h"
+#include "store/sqlite_library.h"
 #include "store/store.h"
 
 enum statement {

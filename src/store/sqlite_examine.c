@@ -74,11 +74,11 @@ void sqlite_examine(struct store *store, void (*fn)(void *arg, bool fine, const 
     examine_place(s, fn, arg);
     examine_rights(s, fn, arg);
     examine_log(s, fn, arg);
-    if (sqlite3_libversion_number() < 3051003) {
+    if (sq.sqlite3_libversion_number() < 3051003) {
         snprintf(text, sizeof text,
                  "SQLite %s can corrupt a database that two programs checkpoint at once; tenure "
                  "never does, so let nothing else write to this file (the sqlite3 shell does)",
-                 sqlite3_libversion());
+                 sq.sqlite3_libversion());
         fn(arg, true, text);
     }
     fn(arg, true, "holders on this machine only: a claim ends with its process at once, and with "

@@ -76,7 +76,7 @@ static int log_close(sqlite3_file *file)
 {
     int rc = let_go(file);
     int closed = real_of(file)->pMethods->xClose(real_of(file));
-    sqlite3_free(log_of(file)->frame);
+    sq.sqlite3_free(log_of(file)->frame);
     return rc == SQLITE_OK ? closed : rc;
 }
 
@@ -162,14 +162,14 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     l->file.pMethods = NULL; /* nothing to close, if it fails */
     l->holds = false;
     l->read = -1;
-    l->frame = sqlite3_malloc(HEADER_BYTES + PAGE_BYTES_MAX);
+    l->frame = sq.sqlite3_malloc(HEADER_BYTES + PAGE_BYTES_MAX);
     if (!l->frame)
         return SQLITE_NOMEM;
     int rc = real_vfs->xOpen(real_vfs, name, real_of(file), flags, ret_flags);
     if (rc == SQLITE_OK)
         l->file.pMethods = &log_methods;
     else
-        sqlite3_free(l->frame);
+        sq.sqlite3_free(l->frame);
     return rc;
 }
 
@@ -177,7 +177,7 @@ static void register_shim(void)
 {
     /* By its name: the program that we are part of may have made another one the default, with
      * locks that nobody else sees, or may take it away again. */
-    real_vfs = sqlite3_vfs_find("unix");
+    real_vfs = sq.sqlite3_vfs_find("unix");
     if (!real_vfs)
         return;
     shim = *real_vfs;
@@ -185,7 +185,7 @@ static void register_shim(void)
     shim.zName = SQLITE_LOG_VFS;
     shim.szOsFile = (int)sizeof(struct log_file) + real_vfs->szOsFile;
     shim.xOpen = shim_open;
-    registered = sqlite3_vfs_register(&shim, 0);
+    registered = sq.sqlite3_vfs_register(&shim, 0);
 }
 
 int sqlite_log_register(void)

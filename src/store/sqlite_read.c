@@ -40,15 +40,15 @@ static bool show_copies(struct scan *n, const char *key, bool *ret_same)
 static int show_rows(struct scan *n, sqlite3_stmt *q)
 {
     bool same;
-    while (sqlite3_step(q) == SQLITE_ROW) {
-        struct store_record record = {.key = (const char *)sqlite3_column_text(q, 0)};
+    while (sq.sqlite3_step(q) == SQLITE_ROW) {
+        struct store_record record = {.key = (const char *)sq.sqlite3_column_text(q, 0)};
         sqlite_record_borrow(q, 1, &record);
         if (!record.key)
             return SQLITE_NOMEM;
         if (!show_copies(n, record.key, &same) || (!same && !show(n, &record)))
             return n->oracle.rc;
     }
-    int rc = sqlite3_reset(q);
+    int rc = sq.sqlite3_reset(q);
     if (rc == SQLITE_OK)
         show_copies(n, NULL, &same);
     return rc != SQLITE_OK ? rc : n->oracle.rc;
@@ -67,11 +67,11 @@ static int scan(struct sqlite_store *s, struct scan *n)
         return rc;
     memcpy(end, prefix, len);
     memcpy(end + len, "\x7f", 2);
-    sqlite3_bind_text(q, 1, strcmp(after, prefix) > 0 ? after : prefix, -1, SQLITE_STATIC);
-    sqlite3_bind_text(q, 2, end, -1, SQLITE_STATIC);
-    sqlite3_bind_text(q, 3, after, -1, SQLITE_STATIC);
+    sq.sqlite3_bind_text(q, 1, strcmp(after, prefix) > 0 ? after : prefix, -1, SQLITE_STATIC);
+    sq.sqlite3_bind_text(q, 2, end, -1, SQLITE_STATIC);
+    sq.sqlite3_bind_text(q, 3, after, -1, SQLITE_STATIC);
     rc = show_rows(n, q);
-    sqlite3_reset(q);
+    sq.sqlite3_reset(q);
     return rc;
 }
 

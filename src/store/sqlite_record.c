@@ -15,16 +15,16 @@ static int64_t row_of(const char *key)
 
 static int step_find(sqlite3_stmt *q, int64_t row, const char *key)
 {
-    sqlite3_bind_int64(q, 1, row);
-    sqlite3_bind_text(q, 2, key, -1, SQLITE_STATIC);
-    return sqlite3_step(q);
+    sq.sqlite3_bind_int64(q, 1, row);
+    sq.sqlite3_bind_text(q, 2, key, -1, SQLITE_STATIC);
+    return sq.sqlite3_step(q);
 }
 
 void sqlite_record_borrow(sqlite3_stmt *q, int at, struct store_record *ret)
 {
-    sqlite3_int64 size = sqlite3_column_int64(q, at);
-    ret->bytes = sqlite3_column_blob(q, at + 1);
-    ret->len = (size_t)sqlite3_column_bytes(q, at + 1);
+    sqlite3_int64 size = sq.sqlite3_column_int64(q, at);
+    ret->bytes = sq.sqlite3_column_blob(q, at + 1);
+    ret->len = (size_t)sq.sqlite3_column_bytes(q, at + 1);
     if (size > 0 && (size_t)size < ret->len)
         ret->len = (size_t)size;
 }
@@ -40,12 +40,12 @@ int sqlite_record_find(struct sqlite_store *s, int i, struct store_record *ret)
         return rc;
     rc = step_find(q, s->row[i], ret->key);
     if (rc == SQLITE_DONE) { /* not where it should be: the index knows */
-        sqlite3_bind_text(seek, 1, ret->key, -1, SQLITE_STATIC);
-        bool found = sqlite3_step(seek) == SQLITE_ROW;
+        sq.sqlite3_bind_text(seek, 1, ret->key, -1, SQLITE_STATIC);
+        bool found = sq.sqlite3_step(seek) == SQLITE_ROW;
         if (found)
-            s->row[i] = sqlite3_column_int64(seek, 0);
-        rc = sqlite3_reset(seek);
-        sqlite3_reset(q);
+            s->row[i] = sq.sqlite3_column_int64(seek, 0);
+        rc = sq.sqlite3_reset(seek);
+        sq.sqlite3_reset(q);
         if (rc != SQLITE_OK || !found)
             return rc;
         rc = step_find(q, s->row[i], ret->key);
@@ -57,12 +57,13 @@ int sqlite_record_find(struct sqlite_store *s, int i, struct store_record *ret)
 
 uint64_t sqlite_record_sequence(struct sqlite_store *s, int i)
 {
-    return (uint64_t)sqlite3_column_int64(s->st[ST_FIND + i], 2); /* 0: of before there were any */
+    /* 0: of before there were any */
+    return (uint64_t)sq.sqlite3_column_int64(s->st[ST_FIND + i], 2);
 }
 
 void sqlite_record_found(struct sqlite_store *s, int i)
 {
-    sqlite3_reset(s->st[ST_FIND + i]);
+    sq.sqlite3_reset(s->st[ST_FIND + i]);
 }
 
 int sqlite_record_put(struct sqlite_store *s, int i, const struct store_record *in, void *bytes,
@@ -75,12 +76,12 @@ int sqlite_record_put(struct sqlite_store *s, int i, const struct store_record *
         return rc;
     size_t padded = (len + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
     memset((char *)bytes + len, 0, padded - len);
-    sqlite3_bind_int64(q, 1, s->row[i]);
-    sqlite3_bind_int64(q, 2, (sqlite3_int64)len);
-    sqlite3_bind_blob(q, 3, bytes, (int)padded, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 4, (sqlite3_int64)sequence);
+    sq.sqlite3_bind_int64(q, 1, s->row[i]);
+    sq.sqlite3_bind_int64(q, 2, (sqlite3_int64)len);
+    sq.sqlite3_bind_blob(q, 3, bytes, (int)padded, SQLITE_STATIC);
+    sq.sqlite3_bind_int64(q, 4, (sqlite3_int64)sequence);
     if (id == ST_INSERT)
-        sqlite3_bind_text(q, 5, in->key, -1, SQLITE_STATIC);
+        sq.sqlite3_bind_text(q, 5, in->key, -1, SQLITE_STATIC);
     return sqlite_run(s, id);
 }
 _Static_assert(STORE_RECORD_MAX % STEP_BYTES == 0, "the buffer has room for the last step");
@@ -91,6 +92,6 @@ int sqlite_record_delete(struct sqlite_store *s, int i)
     int rc = sqlite_statement(s, ST_DELETE, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, s->row[i]);
+    sq.sqlite3_bind_int64(q, 1, s->row[i]);
     return sqlite_run(s, ST_DELETE);
 }

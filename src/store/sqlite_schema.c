@@ -156,16 +156,16 @@ static int connect(struct sqlite_store *s, tenure_error *err)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite_log_register();
     if (rc == SQLITE_OK)
-        rc = sqlite3_open_v2(s->path, &s->db, flags, SQLITE_LOG_VFS);
-    if (rc == SQLITE_OK && sqlite3_db_readonly(s->db, "main") == 1)
+        rc = sq.sqlite3_open_v2(s->path, &s->db, flags, SQLITE_LOG_VFS);
+    if (rc == SQLITE_OK && sq.sqlite3_db_readonly(s->db, "main") == 1)
         rc = SQLITE_READONLY;
     if (rc == SQLITE_OK)
-        rc = sqlite3_busy_handler(s->db, wait_for_stranger, s);
+        rc = sq.sqlite3_busy_handler(s->db, wait_for_stranger, s);
     /* The last one who closes would checkpoint outside of the gate. */
     if (rc == SQLITE_OK)
-        rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        rc = sq.sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        rc = sq.sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "open", err);
     return 0;
@@ -173,7 +173,7 @@ static int connect(struct sqlite_store *s, tenure_error *err)
 
 static int exec(struct sqlite_store *s, const char *text, const char *doing, tenure_error *err)
 {
-    int rc = sqlite3_exec(s->db, text, NULL, NULL, NULL);
+    int rc = sq.sqlite3_exec(s->db, text, NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, doing, err);
 }
 
@@ -181,11 +181,11 @@ static int exec(struct sqlite_store *s, const char *text, const char *doing, ten
 static int query_int(struct sqlite_store *s, const char *text, int64_t *ret, tenure_error *err)
 {
     sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(s->db, text, -1, &q, NULL);
-    if (rc == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
-        *ret = sqlite3_column_int64(q, 0);
+    int rc = sq.sqlite3_prepare_v2(s->db, text, -1, &q, NULL);
+    if (rc == SQLITE_OK && sq.sqlite3_step(q) == SQLITE_ROW)
+        *ret = sq.sqlite3_column_int64(q, 0);
     if (rc == SQLITE_OK)
-        rc = sqlite3_finalize(q);
+        rc = sq.sqlite3_finalize(q);
     return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, "read", err);
 }
 
@@ -201,19 +201,19 @@ static int use_log(struct sqlite_store *s, tenure_error *err)
 {
     sqlite3_stmt *q = NULL;
     bool wal = false;
-    int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = WAL", -1, &q, NULL);
-    if (rc == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW) {
-        const unsigned char *mode = sqlite3_column_text(q, 0);
+    int rc = sq.sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = WAL", -1, &q, NULL);
+    if (rc == SQLITE_OK && sq.sqlite3_step(q) == SQLITE_ROW) {
+        const unsigned char *mode = sq.sqlite3_column_text(q, 0);
         wal = mode && strcmp((const char *)mode, "wal") == 0;
     }
     if (rc == SQLITE_OK)
-        rc = sqlite3_finalize(q);
+        rc = sq.sqlite3_finalize(q);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "use a write-ahead log", err);
     if (!wal)
         return fail(err, TENURE_UNSAFE_PLACE, "%s: this file system cannot share the memory "
                                               "that a write-ahead log needs", s->path);
-    sqlite3_wal_hook(s->db, note_log, s); /* also turns SQLite's own checkpoints off */
+    sq.sqlite3_wal_hook(s->db, note_log, s); /* also turns SQLite's own checkpoints off */
     return exec(s, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216;"
                    "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
                    "PRAGMA secure_delete = OFF", "configure", err);
@@ -258,7 +258,7 @@ static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
     int code = query_int(s, "PRAGMA application_id", &application, err);
     if (code == 0)
         code = query_int(s, "PRAGMA user_version", &version, err);
-    if (code == 0)
+    if (code == 0 && application == 0 && version == 0) /* to ask costs a start 0.1 ms */
         code = query_int(s, "SELECT count(*) FROM sqlite_schema", &tables, err);
     if (code < 0)
         return code;
@@ -285,7 +285,7 @@ int sqlite_statement(struct sqlite_store *s, enum statement id, sqlite3_stmt **r
 {
     int rc = SQLITE_OK;
     if (!s->st[id])
-        rc = sqlite3_prepare_v3(s->db, sql[id], -1, SQLITE_PREPARE_PERSISTENT, &s->st[id], NULL);
+        rc = sq.sqlite3_prepare_v3(s->db, sql[id], -1, SQLITE_PREPARE_PERSISTENT, &s->st[id], NULL);
     *ret = s->st[id];
     return rc;
 }
@@ -304,23 +304,23 @@ struct meta {
 static int load_meta(struct sqlite_store *s, struct meta *m, tenure_error *err)
 {
     sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(s->db,
+    int rc = sq.sqlite3_prepare_v2(s->db,
                                 "SELECT meta.id, floor, ceiling, domain, base, last"
                                 " FROM meta, item WHERE one = 1 AND item.id = 0", -1, &q, NULL);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "read", err);
-    bool fine = sqlite3_step(q) == SQLITE_ROW && sqlite3_column_bytes(q, 0) == sizeof m->id;
+    bool fine = sq.sqlite3_step(q) == SQLITE_ROW && sq.sqlite3_column_bytes(q, 0) == sizeof m->id;
     if (fine) {
-        memcpy(m->id, sqlite3_column_blob(q, 0), sizeof m->id);
-        m->floor = (uint64_t)sqlite3_column_int64(q, 1);
-        m->ceiling = (uint64_t)sqlite3_column_int64(q, 2);
-        const unsigned char *domain = sqlite3_column_text(q, 3);
+        memcpy(m->id, sq.sqlite3_column_blob(q, 0), sizeof m->id);
+        m->floor = (uint64_t)sq.sqlite3_column_int64(q, 1);
+        m->ceiling = (uint64_t)sq.sqlite3_column_int64(q, 2);
+        const unsigned char *domain = sq.sqlite3_column_text(q, 3);
         snprintf(m->domain, sizeof m->domain, "%s", domain ? (const char *)domain : "");
-        m->base = sqlite3_column_int64(q, 4);
-        m->last = sqlite3_column_int64(q, 5);
+        m->base = sq.sqlite3_column_int64(q, 4);
+        m->last = sq.sqlite3_column_int64(q, 5);
         fine = m->floor <= m->ceiling && m->ceiling <= SQLITE_TOKEN_MAX;
     }
-    rc = sqlite3_finalize(q);
+    rc = sq.sqlite3_finalize(q);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "read", err);
     return fine ? 0 : fail(err, TENURE_CORRUPT, "%s: its row of facts is damaged", s->path);
@@ -341,9 +341,9 @@ static int durably(struct sqlite_store *s, int (*fn)(struct sqlite_store *s, con
         if (rc != SQLITE_OK)
             code = sqlite_fail(s, rc, "reserve tokens", err);
     }
-    if (sqlite3_get_autocommit(s->db) == 0)
+    if (sq.sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK);
-    int rc = sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+    int rc = sq.sqlite3_exec(s->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
     if (code == 0 && rc != SQLITE_OK)
         code = sqlite_fail(s, rc, "reserve tokens", err);
     if (code == 0)
@@ -369,9 +369,9 @@ static int write_ceiling(struct sqlite_store *s, const struct meta *m)
     int rc = sqlite_statement(s, ST_STORE_CEILING, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, (sqlite3_int64)m->floor);
-    sqlite3_bind_int64(q, 2, (sqlite3_int64)m->ceiling);
-    sqlite3_bind_int64(q, 3, sqlite_now(s).ms);
+    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)m->floor);
+    sq.sqlite3_bind_int64(q, 2, (sqlite3_int64)m->ceiling);
+    sq.sqlite3_bind_int64(q, 3, sqlite_now(s).ms);
     return sqlite_run(s, ST_STORE_CEILING);
 }
 
@@ -397,19 +397,19 @@ static int write_meta(struct sqlite_store *s, const struct meta *m)
             return rc;
         gate_page(s->gate)->sequence = sequence;
     }
-    int rc = sqlite3_prepare_v2(s->db, "UPDATE meta SET domain = ?1, base = ?2 WHERE one = 1", -1,
-                                &q, NULL);
+    int rc = sq.sqlite3_prepare_v2(
+        s->db, "UPDATE meta SET domain = ?1, base = ?2 WHERE one = 1", -1, &q, NULL);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_text(q, 1, m->domain, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(q, 2, m->base);
-    sqlite3_step(q);
-    rc = sqlite3_finalize(q);
+    sq.sqlite3_bind_text(q, 1, m->domain, -1, SQLITE_STATIC);
+    sq.sqlite3_bind_int64(q, 2, m->base);
+    sq.sqlite3_step(q);
+    rc = sq.sqlite3_finalize(q);
     if (rc == SQLITE_OK)
         rc = write_ceiling(s, m);
     if (rc != SQLITE_OK || !m->ends_all)
         return rc;
-    return sqlite3_exec(s->db, "DELETE FROM item WHERE id > 0", NULL, NULL, NULL);
+    return sq.sqlite3_exec(s->db, "DELETE FROM item WHERE id > 0", NULL, NULL, NULL);
 }
 
 /* The database is the one that the gate knows, and not older. */

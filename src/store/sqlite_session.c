@@ -23,14 +23,14 @@ static int row_read(struct sqlite_store *s, uint64_t session, struct session_row
     int rc = sqlite_statement(s, ST_SESSION, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, (sqlite3_int64)session);
-    if (sqlite3_step(q) == SQLITE_ROW) {
+    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)session);
+    if (sq.sqlite3_step(q) == SQLITE_ROW) {
         ret->found = true;
-        ret->expires = INSTANT(sqlite3_column_int64(q, 0));
-        ret->ttl = SPAN(sqlite3_column_int64(q, 1));
-        ret->notices = sqlite3_column_int64(q, 2);
+        ret->expires = INSTANT(sq.sqlite3_column_int64(q, 0));
+        ret->ttl = SPAN(sq.sqlite3_column_int64(q, 1));
+        ret->notices = sq.sqlite3_column_int64(q, 2);
     }
-    return sqlite3_reset(q);
+    return sq.sqlite3_reset(q);
 }
 
 /* The same, remembered as long as nobody has begun a commit: then a decision on a record in the
@@ -59,7 +59,7 @@ static int row_delete(struct sqlite_store *s, uint64_t session)
     int rc = sqlite_statement(s, ST_SESSION_DELETE, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, (sqlite3_int64)session);
+    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)session);
     return sqlite_run(s, ST_SESSION_DELETE);
 }
 
@@ -102,10 +102,10 @@ int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret)
     int rc = sqlite_statement(s, ST_SESSION_LIST, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, sqlite_now(s).ms);
-    while (sqlite3_step(q) == SQLITE_ROW)
-        *ret += lifelines_ask(s->lives, (uint64_t)sqlite3_column_int64(q, 0)) != LIFELINE_ENDED;
-    return sqlite3_reset(q);
+    sq.sqlite3_bind_int64(q, 1, sqlite_now(s).ms);
+    while (sq.sqlite3_step(q) == SQLITE_ROW)
+        *ret += lifelines_ask(s->lives, (uint64_t)sq.sqlite3_column_int64(q, 0)) != LIFELINE_ENDED;
+    return sq.sqlite3_reset(q);
 }
 
 int sqlite_forget_gone(struct sqlite_store *s)
@@ -146,7 +146,7 @@ static int purge(struct sqlite_store *s, struct instant now)
     rc = sqlite_statement(s, ST_SESSION_PURGE, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, ms_add(now.ms, -PURGE_AFTER_MS));
+    sq.sqlite3_bind_int64(q, 1, ms_add(now.ms, -PURGE_AFTER_MS));
     return sqlite_run(s, ST_SESSION_PURGE);
 }
 
@@ -159,9 +159,9 @@ static int insert(struct sqlite_store *s, uint64_t id, struct span ttl, struct i
         rc = sqlite_statement(s, ST_SESSION_INSERT, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, (sqlite3_int64)id);
-    sqlite3_bind_int64(q, 2, ttl.ms);
-    sqlite3_bind_int64(q, 3, instant_add(now, ttl).ms);
+    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)id);
+    sq.sqlite3_bind_int64(q, 2, ttl.ms);
+    sq.sqlite3_bind_int64(q, 3, instant_add(now, ttl).ms);
     return sqlite_run(s, ST_SESSION_INSERT);
 }
 
@@ -291,8 +291,8 @@ static void renew_once(struct sqlite_store *s, struct store_session_renew *op, b
     if (rc == SQLITE_OK)
         rc = sqlite_statement(s, ST_SESSION_RENEW, &q);
     if (rc == SQLITE_OK) {
-        sqlite3_bind_int64(q, 1, (sqlite3_int64)op->session);
-        sqlite3_bind_int64(q, 2, instant_add(t.now, row.ttl).ms);
+        sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)op->session);
+        sq.sqlite3_bind_int64(q, 2, instant_add(t.now, row.ttl).ms);
         rc = sqlite_run(s, ST_SESSION_RENEW);
     }
     if (rc == SQLITE_OK && ret_along)

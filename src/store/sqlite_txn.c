@@ -40,12 +40,12 @@ int sqlite_fail(struct sqlite_store *s, int rc, const char *doing, tenure_error 
         return fail(err, code, "%s: cannot %s: a program that does not use the gate keeps the "
                                "database locked", s->path, doing);
     case TENURE_INTERNAL:
-        return fail(err, code, "%s: cannot %s: %s (%d)", s->path, doing, sqlite3_errmsg(s->db),
+        return fail(err, code, "%s: cannot %s: %s (%d)", s->path, doing, sq.sqlite3_errmsg(s->db),
                     rc);
     default: {
-        int e = s->db ? sqlite3_system_errno(s->db) : 0;
+        int e = s->db ? sq.sqlite3_system_errno(s->db) : 0;
         return fail(err, code, "%s: cannot %s: %s%s%s", s->path, doing,
-                    s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc), e ? ": " : "",
+                    s->db ? sq.sqlite3_errmsg(s->db) : sq.sqlite3_errstr(rc), e ? ": " : "",
                     e ? strerror(e) : "");
     }
     }
@@ -57,8 +57,8 @@ int sqlite_run(struct sqlite_store *s, enum statement id)
     int rc = sqlite_statement(s, id, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_step(q);
-    return sqlite3_reset(q); /* the result of the step, with the more precise code */
+    sq.sqlite3_step(q);
+    return sq.sqlite3_reset(q); /* the result of the step, with the more precise code */
 }
 
 struct instant sqlite_now(const struct sqlite_store *s)
@@ -74,12 +74,12 @@ static int store_read_row(struct sqlite_store *s, struct sqlite_txn *t)
     int rc = sqlite_statement(s, ST_STORE, &q);
     if (rc != SQLITE_OK)
         return rc;
-    rc = sqlite3_step(q);
+    rc = sq.sqlite3_step(q);
     if (rc == SQLITE_ROW) {
-        t->floor = (uint64_t)sqlite3_column_int64(q, 0);
-        t->ceiling = (uint64_t)sqlite3_column_int64(q, 1);
+        t->floor = (uint64_t)sq.sqlite3_column_int64(q, 0);
+        t->ceiling = (uint64_t)sq.sqlite3_column_int64(q, 1);
     }
-    int end = sqlite3_reset(q);
+    int end = sq.sqlite3_reset(q);
     if (end != SQLITE_OK)
         return end;
     return rc == SQLITE_ROW ? SQLITE_OK : SQLITE_CORRUPT;
@@ -106,7 +106,7 @@ int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error
 
 void sqlite_read_end(struct sqlite_store *s)
 {
-    if (sqlite3_get_autocommit(s->db) == 0)
+    if (sq.sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK); /* of a reader: cannot fail in a way that matters */
 }
 
@@ -213,7 +213,7 @@ int sqlite_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err
 
 void sqlite_rollback(struct sqlite_store *s)
 {
-    if (sqlite3_get_autocommit(s->db) == 0)
+    if (sq.sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK); /* or it already was; then there is nothing to roll back */
 }
 
@@ -272,15 +272,15 @@ static int floor_write(struct sqlite_store *s, const struct sqlite_txn *t)
     int rc = sqlite_statement(s, ST_STORE_FLOOR, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_bind_int64(q, 1, (sqlite3_int64)t->floor);
-    sqlite3_bind_int64(q, 2, t->now.ms);
+    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)t->floor);
+    sq.sqlite3_bind_int64(q, 2, t->now.ms);
     return sqlite_run(s, ST_STORE_FLOOR);
 }
 
 bool sqlite_copy_back(struct sqlite_store *s)
 {
     int length = 0, copied = 0;
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
+    int rc = sq.sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &length, &copied);
     return rc == SQLITE_OK && length > 0 && copied == length;
 }
 
@@ -303,8 +303,8 @@ static void checkpoint(struct sqlite_store *s)
  * that reads is not waited for. */
 static void shorten(struct sqlite_store *s)
 {
-    if (s->log_frames >= LONG_FRAMES && sqlite3_busy_handler(s->db, NULL, NULL) == SQLITE_OK &&
-        sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
+    if (s->log_frames >= LONG_FRAMES && sq.sqlite3_busy_handler(s->db, NULL, NULL) == SQLITE_OK &&
+        sq.sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
             SQLITE_OK)
         gate_page(s->gate)->checkpoint_frames = 0;
 }

@@ -12,7 +12,7 @@ static int decide(struct sqlite_store *s, struct store_update *op, struct sqlite
                   struct store_view *view, tenure_error *err)
 {
     struct sqlite_oracle oracle = {
-        .s = s, .now = t->now, .cached = sqlite3_get_autocommit(s->db) != 0};
+        .s = s, .now = t->now, .cached = sq.sqlite3_get_autocommit(s->db) != 0};
     s->fx.changed = false;
     s->fx.ring_count = 0;
     s->fx.notice = 0;
@@ -75,7 +75,7 @@ static int write_out(struct sqlite_store *s, struct store_view *view, struct sql
         sqlite3_stmt *q;
         rc = sqlite_statement(s, ST_SESSION_NOTICE, &q);
         if (rc == SQLITE_OK)
-            sqlite3_bind_int64(q, 1, (sqlite3_int64)s->fx.notice);
+            sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)s->fx.notice);
         if (rc == SQLITE_OK)
             rc = sqlite_run(s, ST_SESSION_NOTICE);
     }

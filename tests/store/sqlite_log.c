@@ -36,7 +36,7 @@ static int count_rows(void)
 static uint64_t write_pages_twice(void)
 {
     sqlite3 *db;
-    bool fine = sqlite_log_register() == SQLITE_OK &&
+    bool fine = sqlite_load(&err) == 0 && sqlite_log_register() == SQLITE_OK &&
                 sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                                 SQLITE_LOG_VFS) == SQLITE_OK &&
                 do_sql(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
