@@ -131,16 +131,18 @@ DECLARE
     asked bigint[] := ARRAY[]::bigint[];
     good boolean; changed boolean := false; deleted bigint := 0; f bigint; v bigint; last bigint;
 BEGIN
-    -- Who was rung looks at one record, and finds another one than it knew.
+    -- Who was rung looks at one record, and finds another one than it knew: most likely it is
+    -- granted something now, and that needs no session but its own, which is in front.
+    tail := coalesce(array_position(modes, 4), cardinality(modes) + 1);
     IF cardinality(keys) = 1 AND fresh[1] = 0 AND seen[1] > 0 AND NOT 1 = ANY (modes)
             AND notices[1] = 0 AND draw = 0 THEN
         RETURN QUERY WITH x AS MATERIALIZED (
-                SELECT x.version, x.floor, x.bytes, x.sessions FROM @schema@.record x
+                SELECT x.version, x.floor, x.bytes FROM @schema@.record x
                     WHERE x.key = keys[1] AND x.version <> seen[1] AND x.version <> 1
                         AND high <= (SELECT s.last_value FROM @schema@.token s))
             SELECT 3, 1, x.version, x.floor, 0::bigint, NULL::bigint, x.bytes FROM x
             UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m
-            UNION ALL SELECT y.* FROM x, @schema@.report(ids || x.sessions, t) y;
+            UNION ALL SELECT y.* FROM x, @schema@.report(ids[: tail - 1], t) y;
         GET DIAGNOSTICS rows = ROW_COUNT;
         IF rows > 1 THEN
             RETURN;
@@ -149,7 +151,6 @@ BEGIN
     -- Nearly always each decision replaces a record, and relies on one session that lives, or a
     -- single one on several, with those that are to be locked in front.  That can be said in a
     -- query or two, which is worth it, since each expression costs its preparation.
-    tail := coalesce(array_position(modes, 4), cardinality(modes) + 1);
     IF 0 < ALL (fresh) AND 0 < ALL (seen) AND 0 = ALL (notices) AND abs(t - guess) <= slack
             AND (cardinality(keys) = 1 OR tail > cardinality(ids) AND ids[1] = ALL (ids))
             AND 0 = ALL (modes[: tail - 1]) AND 4 = ALL (modes[tail :]) THEN

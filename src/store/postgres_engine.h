@@ -117,6 +117,7 @@ struct work {
     uint64_t *ring;
     bool done;     /* answered: it happened */
     unsigned lost; /* how often somebody else was faster */
+    bool looked;   /* and what the answer said was not enough to decide on */
 };
 
 /* ---- what we remember (postgres_memory.c, postgres_life.c) ---------------------------------- */

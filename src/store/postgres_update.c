@@ -225,14 +225,15 @@ static uint64_t tell(struct pg_store *s, const struct work *w)
 }
 
 /* Only who asks and who is granted something must not die before the commit: locks on all that
- * are looked at would cost more than the rest.  Those that are to be locked come first: apply() has
- * a short way for them. */
+ * are looked at would cost more than the rest.  Those come first: apply() has short ways for them.
+ * A look is told of them alone, unless that has not been enough once. */
 static void spare_locks(struct pg_store *s, const struct work *w)
 {
     size_t locked = 0;
     for (size_t i = 0; i < s->relied.count; i++) {
         struct reliance *r = &s->relied.at[i];
-        bool matters = r->mode != RELY_ALIVE || r->session == s->session;
+        bool matters = r->mode != RELY_ALIVE || r->session == s->session ||
+                       (!w->writes && w->looked);
         for (uint32_t n = 0; n < w->ring_count && !matters; n++)
             matters = w->ring[n] == r->session;
         if (!matters)
@@ -376,6 +377,7 @@ void update_settle(struct pg_store *s, struct work *w)
         work_finish(s, w, w->verdict < 0 ? w->verdict : 0);
     } else {
         w->lost += tried;
+        w->looked = !tried;
         work_queue(s, w);
     }
 }
