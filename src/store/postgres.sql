@@ -135,14 +135,16 @@ BEGIN
     -- granted something now, and that needs no session but its own, which is in front.
     tail := coalesce(array_position(modes, 4), cardinality(modes) + 1);
     IF cardinality(keys) = 1 AND fresh[1] = 0 AND seen[1] > 0 AND NOT 1 = ANY (modes)
-            AND notices[1] = 0 AND draw = 0 THEN
+            AND notices[1] = 0 THEN
         RETURN QUERY WITH x AS MATERIALIZED (
                 SELECT x.version, x.floor, x.bytes FROM @schema@.record x
                     WHERE x.key = keys[1] AND x.version <> seen[1] AND x.version <> 1
                         AND high <= (SELECT s.last_value FROM @schema@.token s))
             SELECT 3, 1, x.version, x.floor, 0::bigint, NULL::bigint, x.bytes FROM x
             UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m
-            UNION ALL SELECT y.* FROM x, @schema@.report(ids[: tail - 1], t) y;
+            UNION ALL SELECT y.* FROM x, @schema@.report(ids[: tail - 1], t) y
+            UNION ALL SELECT 1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL
+                FROM x, generate_series(1, draw);
         GET DIAGNOSTICS rows = ROW_COUNT;
         IF rows > 1 THEN
             RETURN;
