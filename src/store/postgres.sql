@@ -132,10 +132,11 @@ DECLARE
     good boolean; changed boolean := false; deleted bigint := 0; f bigint; v bigint; last bigint;
 BEGIN
     -- Who was rung looks at one record, and finds another one than it knew: most likely it is
-    -- granted something now, and that needs no session but its own, which is in front.
+    -- granted something now, and that needs no session but its own, which is in front.  Who sets
+    -- none apart was told so much before, and needs those of the record as it is now, too.
     tail := coalesce(array_position(modes, 4), cardinality(modes) + 1);
-    IF cardinality(keys) = 1 AND fresh[1] = 0 AND seen[1] > 0 AND NOT 1 = ANY (modes)
-            AND notices[1] = 0 THEN
+    IF cardinality(keys) = 1 AND fresh[1] = 0 AND seen[1] > 0 AND tail <= cardinality(modes)
+            AND NOT 1 = ANY (modes) AND notices[1] = 0 THEN
         RETURN QUERY WITH x AS MATERIALIZED (
                 SELECT x.version, x.floor, x.bytes FROM @schema@.record x
                     WHERE x.key = keys[1] AND x.version <> seen[1] AND x.version <> 1
@@ -152,7 +153,8 @@ BEGIN
     END IF;
     -- Nearly always each decision replaces a record, and relies on one session that lives, or a
     -- single one on several, with those that are to be locked in front.  That can be said in a
-    -- query or two, which is worth it, since each expression costs its preparation.
+    -- query or two, which is worth it, since each expression costs its preparation.  Tokens are
+    -- drawn when all of it was done: so none is before `high` was compared with the last one.
     IF 0 < ALL (fresh) AND 0 < ALL (seen) AND 0 = ALL (notices) AND abs(t - guess) <= slack
             AND (cardinality(keys) = 1 OR tail > cardinality(ids) AND ids[1] = ALL (ids))
             AND 0 = ALL (modes[: tail - 1]) AND 4 = ALL (modes[tail :]) THEN
@@ -177,7 +179,7 @@ BEGIN
                        NULL::bytea FROM w
                 UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m
                 UNION ALL SELECT 1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL
-                    FROM generate_series(1, draw);
+                    FROM w, generate_series(1, draw);
             GET DIAGNOSTICS rows = ROW_COUNT;
         ELSIF replaced THEN
             RETURN QUERY WITH w AS (
@@ -192,7 +194,8 @@ BEGIN
                 UNION ALL SELECT 0, 0, t, m.floor, nextval('@schema@.change'), NULL, NULL
                     FROM @schema@.meta m
                 UNION ALL SELECT 1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL
-                    FROM generate_series(1, draw);
+                    FROM generate_series(1, draw)
+                    WHERE cardinality(keys) = (SELECT count(*) FROM w);
             GET DIAGNOSTICS rows = ROW_COUNT;
         END IF;
         IF rows > cardinality(keys) + draw THEN

@@ -356,6 +356,85 @@ def test_who_remembers_a_later_token_refuses_a_store_that_went_back(cli, server,
     wait_until(lambda: "went back in time" in "\n".join(holder.err.lines), "the reason")
 
 
+def apply(server, schema, decisions, high=0, draw=0):
+    """Asks as a process does: decisions of (key, seen, fresh, [(session, mode)]), in one call."""
+    columns = [[] for _ in range(7)] + [[0], [], [], []]
+    for key, seen, fresh, sessions in decisions:
+        for column, value in zip(columns, (key, seen, fresh, b"new" if fresh > 0 else None,
+                                           0, 0, 0)):
+            column.append(value)
+        for column, value in zip(columns[8:], zip(*((*s, 1) for s in sessions))):
+            column.extend(value)
+        columns[7].append(len(columns[8]))
+    kinds = "text bigint bigint bytea bigint bigint bigint integer bigint integer bigint".split()
+    casts = ", ".join(f"%s::{kind}[]" for kind in kinds)
+    with server.connect("tenure") as link, link.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {schema}.apply({casts}, {schema}.clock(), 1000, %s, %s)",
+                       (*columns, high, draw))
+        return cursor.fetchall()
+
+
+def lives(server, schema):
+    return int(ask(server, f"SELECT session FROM {schema}.session_open(60000, 0)"))
+
+
+def put(server, schema, key, version, *sessions):
+    """A record, without a client."""
+    ask(server, f"INSERT INTO {schema}.record VALUES ('{key}', {version}, 0, "
+                f"'{{{', '.join(map(str, sessions))}}}', 'old')")
+
+
+WAYS = {  # by which apply() may come to draw tokens: what was decided by one, and by another
+    "one": [("a", 7, 8, "one")], "several sessions": [("a", 7, 8, "both")],
+    "many names": [("a", 7, 8, "one"), ("b", 7, 8, "one")], "a look": [("a", 6, 0, "both")],
+    "a look at what is the same": [("a", 7, 0, "both")],
+}
+
+
+def decided(server, schema, way):
+    one, other = lives(server, schema), lives(server, schema)
+    for key in "ab":
+        put(server, schema, key, 7, one, other)
+    who = {"one": [(one, 0)], "both": [(one, 0), (other, 4)]}
+    return [(key, seen, fresh, who[whose]) for key, seen, fresh, whose in WAYS[way]]
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_store_that_went_back_by_less_than_is_drawn_is_refused(server, schema, way):
+    decisions = decided(server, schema, way)
+    last = int(ask(server, f"SELECT last_value FROM {schema}.token"))
+    with pytest.raises(psycopg2.Error, match="went back in time"):
+        apply(server, schema, decisions, high=last + 2, draw=4)
+    assert ask(server, f"SELECT count(*) FROM {schema}.record WHERE version <> 7") == "0"
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("way", WAYS)
+def test_tokens_are_drawn_once_and_after_all_that_was_seen(server, schema, way):
+    decisions = decided(server, schema, way)
+    last = int(ask(server, f"SELECT last_value FROM {schema}.token"))
+    rows = apply(server, schema, decisions, high=last, draw=4)
+    assert [row[2] for row in rows if row[0] == 1] == [last + 1, last + 2, last + 3, last + 4]
+    rows = apply(server, schema, [(key, 5, 9, who) for key, _, _, who in decisions], draw=1)
+    assert [row[2] for row in rows if row[0] == 1] == [last + 5], "what was lost draws as much"
+
+
+@pytest.mark.usefixtures("store")
+def test_who_looks_a_second_time_is_told_of_all_that_the_record_names(server, schema):
+    me, before, new = (lives(server, schema) for _ in range(3))
+
+    def told(*relied):
+        rows = apply(server, schema, [("a", 6, 0, relied)])
+        assert [bytes(row[6]) for row in rows if row[0] == 3] == [b"old"]
+        return {row[2] for row in rows if row[0] == 4}
+
+    put(server, schema, "a", 7, me, new)
+    assert told((me, 0), (before, 4)) == {me}, "at first it is granted something, most likely"
+    assert told((me, 0), (before, 0)) == {me, before, new}
+    assert told((me, 0)) == {me, new}
+
+
 def test_after_a_promotion_tokens_are_ahead_of_all_that_may_be_lost(cli, server, schema):
     token = int(cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out)
     ask(server, f"UPDATE {schema}.meta SET timeline = '00000000'")  # as it was before one
