@@ -48,12 +48,12 @@ int doorbell_hang(const char *name)
     return -e;
 }
 
-bool doorbell_hear(int fd, uint64_t *ret)
+int doorbell_hear(int fd, uint64_t *ret)
 {
     for (int i = 0; i <= WAITING_MAX; i++) {
         int one = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (one < 0)
-            return false;
+            return errno == EAGAIN || errno == EINTR ? 0 : -errno;
         bool ours = is_ours(one);
         uint64_t number = 0;
         if (ours && recv(one, &number, sizeof number, 0) != (ssize_t)sizeof number)
@@ -61,10 +61,10 @@ bool doorbell_hear(int fd, uint64_t *ret)
         close(one);
         if (ours) {
             *ret = number;
-            return true;
+            return 1;
         }
     }
-    return false;
+    return 0;
 }
 
 bool doorbell_ring(const char *name, uint64_t number)

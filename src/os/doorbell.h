@@ -20,8 +20,11 @@
  * when one hangs there. */
 int doorbell_hang(const char *name);
 
-/* Takes a ring: true, and *ret is its number, or 0 when who rang ended before it could say it. */
-bool doorbell_hear(int fd, uint64_t *ret);
+/* Takes a ring: 1, and *ret is its number, or 0 when who rang ended before it could say it; 0 when
+ * there is none; or a negative errno when there is one that cannot be taken, for want of
+ * descriptors or memory.  Then the descriptor stays readable: whoever waits for it would turn for
+ * ever, and takes it down. */
+int doorbell_hear(int fd, uint64_t *ret);
 
 /* Rings.  Says whether one of our own user's hangs there and has it. */
 bool doorbell_ring(const char *name, uint64_t number);

@@ -48,12 +48,18 @@ void neighbours_settle(struct neighbours *n, int epoll, uint64_t place, uint64_t
 
 void neighbours_hear(struct neighbours *n, struct hint_queue *hints)
 {
-    uint64_t key_hash;
-    for (int i = 0; i < RINGS_AT_ONCE && n->fd >= 0 && doorbell_hear(n->fd, &key_hash); i++) {
-        if (key_hash != 0)
+    uint64_t key_hash = 0;
+    int code = n->fd >= 0;
+    for (int i = 0; i < RINGS_AT_ONCE && code > 0; i++) {
+        code = doorbell_hear(n->fd, &key_hash);
+        if (code > 0 && key_hash != 0)
             hint_queue_add(hints, key_hash);
-        else
+        else if (code != 0)
             hints->all = true;
+    }
+    if (code < 0) {
+        close(n->fd);
+        n->fd = -1;
     }
 }
 

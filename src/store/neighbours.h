@@ -28,7 +28,8 @@ void neighbours_settle(struct neighbours *n, int epoll, uint64_t place, uint64_t
 /* Takes down what hangs, and closes the descriptor: also in a forked child. */
 void neighbours_close(struct neighbours *n);
 
-/* Turns the rings that have come into hints. */
+/* Turns the rings that have come into hints.  When one cannot be taken, the doorbell is taken down
+ * until we are another session, and only the server's bell is heard. */
 void neighbours_hear(struct neighbours *n, struct hint_queue *hints);
 
 /* Rings at a session about a name.  False: it is none of this host and user, or does not listen. */
