@@ -5,7 +5,9 @@
  * other; whoever rings is told.  Anybody on the host can take a name, or ring: both sides ask the
  * kernel who the other one is, and take no part in it when it is another user.
  *
- * A ring carries one number, and promises nothing: it says "look there".  Nothing here waits.
+ * A ring carries one number, and promises nothing: it says "look there".  Nothing here waits: who
+ * is woken by a ring may be there before the ringer has gone on, so the number comes with the ring,
+ * as the ringer's own name.
  */
 #ifndef OS_DOORBELL_H
 #define OS_DOORBELL_H
@@ -20,10 +22,9 @@
  * when one hangs there. */
 int doorbell_hang(const char *name);
 
-/* Takes a ring: 1, and *ret is its number, or 0 when who rang ended before it could say it; 0 when
- * there is none; or a negative errno when there is one that cannot be taken, for want of
- * descriptors or memory.  Then the descriptor stays readable: whoever waits for it would turn for
- * ever, and takes it down. */
+/* Takes a ring: 1, and *ret is its number, or 0 when who rang has said none; 0: there is none; or a
+ * negative errno: there is one that cannot be taken, for want of descriptors or memory.  Then the
+ * descriptor stays readable: whoever waits for it would turn for ever, and takes it down. */
 int doorbell_hear(int fd, uint64_t *ret);
 
 /* Rings.  Says whether one of our own user's hangs there and has it. */

@@ -2,6 +2,7 @@
 #include "os/doorbell.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -70,7 +71,45 @@ static void nobody_waits_for_one_who_does_not_hear(void)
     close(fd);
 }
 
-/* As one who is killed between the two calls of doorbell_ring(). */
+/* Tells what it hears, until it is killed. */
+static void hear_and_tell(int fd, int out)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    uint64_t heard;
+    while (poll(&p, 1, -1) == 1) {
+        while (doorbell_hear(fd, &heard) == 1) {
+            if (write(out, &heard, sizeof heard) != (ssize_t)sizeof heard)
+                _exit(1);
+        }
+    }
+    _exit(1);
+}
+
+/* Whoever waits is on its way while the ringer has not even been told that it hung there. */
+static void who_wakes_at_once_hears_all_of_it_and_the_ringer_is_told_so(void)
+{
+    int told[2], fd = hang();
+    CHECK(fd >= 0 && pipe(told) == 0);
+    pid_t child = fork();
+    if (child == 0)
+        hear_and_tell(fd, told[1]);
+    CHECK(child > 0);
+    uint64_t rounds = 0, heard = 0;
+    while (rounds < 3000 && heard == rounds) {
+        struct pollfd p = {.fd = told[0], .events = POLLIN};
+        if (!doorbell_ring(name, ++rounds) || poll(&p, 1, 10000) != 1 ||
+            read(told[0], &heard, sizeof heard) != (ssize_t)sizeof heard)
+            break;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    CHECK(rounds == 3000 && heard == 3000);
+    close(fd);
+    close(told[0]);
+    close(told[1]);
+}
+
+/* As one who rings, and has not said about what. */
 static int come_and_go(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -81,7 +120,7 @@ static int come_and_go(void)
     return fd >= 0 && connect(fd, (struct sockaddr *)&address, size) == 0 ? 0 : 1;
 }
 
-static void who_ends_before_it_could_say_why_was_heard_all_the_same(void)
+static void who_does_not_say_why_is_heard_all_the_same(void)
 {
     uint64_t heard = 1;
     int fd = hang();
@@ -147,6 +186,7 @@ int main(void)
                    TAP(where_none_hangs_the_ringer_is_told),
                    TAP(a_name_is_one_doorbell_and_free_when_it_was_taken_down),
                    TAP(nobody_waits_for_one_who_does_not_hear),
-                   TAP(who_ends_before_it_could_say_why_was_heard_all_the_same),
+                   TAP(who_wakes_at_once_hears_all_of_it_and_the_ringer_is_told_so),
+                   TAP(who_does_not_say_why_is_heard_all_the_same),
                    TAP(a_stranger_neither_rings_nor_is_rung));
 }
