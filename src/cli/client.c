@@ -126,9 +126,8 @@ int client_watch(tenure *t, client_look *look, void *arg)
     return EXIT_FINE;
 }
 
-const char *client_where(const tenure *t)
+const char *client_where(const tenure *t, char buf[CLIENT_WHERE_BYTES])
 {
-    static char shown[4200]; /* more than a URL may have */
-    url_show(text_of(tenure_where(t)), shown, sizeof shown);
-    return shown;
+    url_show(text_of(tenure_where(t)), buf, CLIENT_WHERE_BYTES);
+    return buf;
 }

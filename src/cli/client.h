@@ -22,8 +22,9 @@ int client_open_to_watch(const struct invocation *inv, tenure **ret, bool *ret_n
 /* Says it when what is held there keeps nobody else away. */
 void client_note_kind(const tenure *t);
 
-/* Where the store is, for people and logs: without a password.  Valid until the next call. */
-const char *client_where(const tenure *t);
+/* Where the store is, for people and logs: without a password. */
+#define CLIENT_WHERE_BYTES 4200 /* more than a URL may have */
+const char *client_where(const tenure *t, char buf[CLIENT_WHERE_BYTES]);
 
 /* Says the error and returns its exit code. */
 int client_fail(const tenure_error *err);

@@ -29,6 +29,7 @@ static bool is_named(const struct invocation *inv)
 static int examine_store(const struct invocation *inv, const struct timing *timing, bool *unsafe)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
+    char where[CLIENT_WHERE_BYTES];
     tenure_error err;
     tenure *t;
     opt.ttl_ms = timing->ttl.ms;
@@ -41,7 +42,7 @@ static int examine_store(const struct invocation *inv, const struct timing *timi
     }
     if (code < 0)
         return client_fail(&err);
-    printf("Store %s\n", client_where(t));
+    printf("Store %s\n", client_where(t, where));
     code = tenure_examine(t, show_finding, unsafe, &err) < 0 ? client_fail(&err) : EXIT_FINE;
     tenure_close(t);
     return code;

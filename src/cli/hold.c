@@ -17,12 +17,13 @@ static int print_token(struct run *r)
 {
     tenure_token token = tenure_claim_token(r->claim);
     if (option_given(r->inv, OPT_JSON)) {
+        char where[CLIENT_WHERE_BYTES];
         json_t *o = json_object();
         output_set_text(o, "name", r->name);
         output_set_text(o, "kind", kind_text(r->kind));
         output_set_token(o, token);
         output_set_text(o, "ticket", tenure_claim_ticket(r->claim));
-        output_set_text(o, "store", client_where(r->t));
+        output_set_text(o, "store", client_where(r->t, where));
         output_json(o, false);
     } else {
         printf("%" PRIu64 "\n", token);

@@ -28,13 +28,14 @@ static void print_lease(const struct invocation *inv, tenure *t, const char *own
                         tenure_token token)
 {
     if (option_given(inv, OPT_JSON)) {
+        char where[CLIENT_WHERE_BYTES];
         json_t *o = json_object();
         output_set_text(o, "name", inv->operand[0]);
         output_set_text(o, "kind", "lease");
         output_set_token(o, token);
         output_set_text(o, "as", owner);
         output_set_number(o, "ttl_ms", option_number(inv, OPT_TTL, 0));
-        output_set_text(o, "store", client_where(t));
+        output_set_text(o, "store", client_where(t, where));
         output_json(o, false);
     } else {
         printf("%" PRIu64 "\n", token);

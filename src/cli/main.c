@@ -78,7 +78,7 @@ static int help(int argc, char **argv)
 
 static int run_command(const struct command *c, int argc, char **argv)
 {
-    static struct invocation inv;
+    struct invocation inv = {0};
     char error[PARSE_ERROR_BYTES];
     if (!parse_invocation(c, argc, argv, &inv, error))
         return usage_fail(&inv, "%s", error);

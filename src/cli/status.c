@@ -85,6 +85,7 @@ static json_t *tickets_json(const tenure_name_info *info, size_t from, size_t to
 
 static void show_json(struct status *s, const tenure_name_info *info)
 {
+    char where[CLIENT_WHERE_BYTES];
     size_t holders = name_holders(info);
     json_t *o = json_object();
     output_set_text(o, "name", info->name);
@@ -98,7 +99,7 @@ static void show_json(struct status *s, const tenure_name_info *info)
     output_set(o, "holders", tickets_json(info, 0, holders));
     output_set(o, "waiting", tickets_json(info, holders, info->ticket_count));
     output_set_number(o, "age_ms", tenure_now() - s->started_ms);
-    output_set_text(o, "store", client_where(s->t));
+    output_set_text(o, "store", client_where(s->t, where));
     output_json(o, false);
 }
 
@@ -120,12 +121,12 @@ static bool show(void *arg, const tenure_name_info *info)
 
 static void print_end(const struct status *s)
 {
-    char age[DURATION_BYTES];
+    char age[DURATION_BYTES], where[CLIENT_WHERE_BYTES];
     printf("# %zu name%s", s->names, s->names == 1 ? "" : "s");
     if (s->free > 0)
         printf(" in use, and %zu free (--all shows %s)", s->free, s->free == 1 ? "it" : "them");
     printf(", at most %s old, in %s\n", length(tenure_now() - s->started_ms, age),
-           client_where(s->t));
+           client_where(s->t, where));
 }
 
 int command_status(struct invocation *inv)

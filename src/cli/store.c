@@ -39,13 +39,14 @@ static void show_finding(void *arg, bool fine, const char *text)
 static int check(tenure *t)
 {
     struct count c = {0};
+    char where[CLIENT_WHERE_BYTES];
     tenure_error err;
     int code = tenure_examine(t, show_finding, &c, &err);
     if (code >= 0)
         code = tenure_look(t, "", count, &c, &err);
     if (code < 0)
         return client_fail(&err);
-    printf("ok    %s: %zu name%s, %zu held, %zu waiting\n", client_where(t), c.names,
+    printf("ok    %s: %zu name%s, %zu held, %zu waiting\n", client_where(t, where), c.names,
            c.names == 1 ? "" : "s", c.holders, c.waiting);
     return c.unsafe ? EXIT_UNSAFE : EXIT_FINE;
 }
@@ -72,7 +73,8 @@ static char *url_of_group(const struct invocation *inv)
 
 static int show_and_close(tenure *t)
 {
-    printf("%s\n", client_where(t));
+    char where[CLIENT_WHERE_BYTES];
+    printf("%s\n", client_where(t, where));
     tenure_close(t);
     return output_finish(EXIT_FINE);
 }

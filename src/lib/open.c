@@ -132,7 +132,7 @@ static int make_directories(char *path, tenure_error *err)
 }
 
 /* The store of the user: XDG_STATE_HOME, else ~/.local/state; /var/lib for root. */
-static int default_url(bool existing, char url[URL_BYTES], tenure_error *err)
+static int default_url(bool existing, char **ret, tenure_error *err)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     char path[URL_BYTES - 8];
@@ -152,21 +152,23 @@ static int default_url(bool existing, char url[URL_BYTES], tenure_error *err)
     int code = existing ? 0 : make_directories(path, err);
     if (code < 0)
         return code;
-    snprintf(url, URL_BYTES, "sqlite:%s", path);
+    if (asprintf(ret, "sqlite:%s", path) < 0)
+        return error_set(err, TENURE_NO_MEMORY, "out of memory");
     return 0;
 }
 
-static int resolve(const char *where, bool existing, char url[URL_BYTES], tenure_error *err)
+/* The caller frees *ret. */
+static int resolve(const char *where, bool existing, char **ret, tenure_error *err)
 {
     const char *source = where ? where : getenv("TENURE_STORE");
     if (!source || !*source)
         return where ? error_set(err, TENURE_INVALID, "the store's URL is empty")
-                     : default_url(existing, url, err);
+                     : default_url(existing, ret, err);
     if (strlen(source) >= URL_BYTES)
         return error_set(err, TENURE_INVALID, "the store's URL has more than %d bytes",
                          URL_BYTES - 1);
-    memcpy(url, source, strlen(source) + 1);
-    return 0;
+    *ret = strdup(source);
+    return *ret ? 0 : error_set(err, TENURE_NO_MEMORY, "out of memory");
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -307,7 +309,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
                        tenure_error *err)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
-    char url[URL_BYTES];
+    char *url = NULL;
     int code = given ? given_take(&opt, sizeof opt, GIVEN_LEAST(tenure_options, max_silence_ms),
                                   given, "TENURE_OPTIONS_INIT", err)
                      : 0;
@@ -324,7 +326,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
     atomic_store(&t->checkin_ms, clock_now().ms);
     code = take_options(t, &opt, err);
     if (code == 0)
-        code = resolve(where, existing, url, err);
+        code = resolve(where, existing, &url, err);
     if (code < 0) {
         destroy(t);
         return code;
@@ -333,6 +335,7 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
                                       .opening = SPAN(opt.open_ms),
                                       .create = !existing};
     code = open_known(t, url, &how, err);
+    free(url);
     if (code == 0)
         code = start_pump(t, opt.flags, err);
     if (code < 0) {
@@ -413,14 +416,22 @@ EXPORT tenure *tenure_close(tenure *t)
 
 EXPORT int tenure_raise(const char *where, tenure_token above, tenure_error *err)
 {
-    char url[URL_BYTES];
-    int code = resolve(where, true, url, err);
-    return code < 0 ? code : store_raise(url, above, err);
+    char *url;
+    int code = resolve(where, true, &url, err);
+    if (code < 0)
+        return code;
+    code = store_raise(url, above, err);
+    free(url);
+    return code;
 }
 
 EXPORT int tenure_init(const char *where, tenure_error *err)
 {
-    char url[URL_BYTES];
-    int code = resolve(where, false, url, err);
-    return code < 0 ? code : store_init(url, err);
+    char *url;
+    int code = resolve(where, false, &url, err);
+    if (code < 0)
+        return code;
+    code = store_init(url, err);
+    free(url);
+    return code;
 }

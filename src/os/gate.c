@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "os/fail.h"
+#include "os/pages.h"
 
 static_assert(sizeof(struct gate_page) <= GATE_PAGE_BYTES, "the page has room for its struct");
 static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2,
@@ -31,6 +32,9 @@ static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2,
 
 /* How long it is believed that the gate file is still the one that others find. */
 #define PLACE_MS 20
+
+/* Written to by whoever comes to do one thing: the page, and the beginning of the room. */
+#define FILL_BYTES (3 * (size_t)GATE_PAGE_BYTES)
 
 struct gate {
     int fd;
@@ -144,7 +148,10 @@ static int page_map(struct gate *g, tenure_error *err)
     if (at == MAP_FAILED)
         return fail_errno(err, errno, "%s cannot be mapped", g->path);
     g->page = at;
-    return page_prepare(g, err);
+    int code = page_prepare(g, err);
+    if (code == 0)
+        pages_fill(at, g->bytes < FILL_BYTES ? g->bytes : FILL_BYTES);
+    return code;
 }
 
 /* Finds a slot that nobody holds.  If its last owner died inside, its place is cleared. */

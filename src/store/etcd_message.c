@@ -106,10 +106,9 @@ etcd_key etcd_key_end(struct etcd_arena *a, etcd_key k)
 
 struct etcd_txn *etcd_txn_new(struct etcd_arena *a)
 {
-    static _Thread_local struct etcd_txn spare; /* written to, and never sent */
     struct etcd_txn *t = etcd_arena_take(a, sizeof *t);
     if (!t)
-        t = &spare;
+        t = &a->spare;
     t->arena = a;
     etcd__txn_request__init(&t->m);
     t->m.compare = t->compare;

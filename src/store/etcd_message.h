@@ -10,11 +10,21 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+#define ETCD_OPS_MAX 128
+
+struct etcd_txn {
+    struct etcd_arena *arena;
+    Etcd__TxnRequest m;
+    Etcd__Compare *compare[ETCD_OPS_MAX];
+    Etcd__RequestOp *success[ETCD_OPS_MAX], *failure[ETCD_OPS_MAX];
+};
+
 struct etcd_arena_block;
 
 struct etcd_arena {
     struct etcd_arena_block *block; /* the newest first */
     bool failed;                    /* something did not fit: nothing built since is to be used */
+    struct etcd_txn spare;          /* written to, and never sent: there was no memory for one */
 };
 
 /* Zeroed; NULL without memory. */
@@ -39,15 +49,6 @@ etcd_key etcd_key_number(struct etcd_arena *a, const char *prefix, const char *w
 etcd_key etcd_key_end(struct etcd_arena *a, etcd_key k);
 
 /* ---- transactions ---------------------------------------------------------------------------- */
-
-#define ETCD_OPS_MAX 128
-
-struct etcd_txn {
-    struct etcd_arena *arena;
-    Etcd__TxnRequest m;
-    Etcd__Compare *compare[ETCD_OPS_MAX];
-    Etcd__RequestOp *success[ETCD_OPS_MAX], *failure[ETCD_OPS_MAX];
-};
 
 /* An empty one.  Never NULL: without memory a spare one, and the arena has failed. */
 struct etcd_txn *etcd_txn_new(struct etcd_arena *a);

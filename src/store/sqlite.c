@@ -18,10 +18,14 @@
 #define PATIENCE_OPEN_MS 3000
 #define SUFFIX_BYTES 8 /* "-gate", "-live" */
 
+/* Inlined, its paths would lie on the stack above all that is called later, and each page of the
+ * stack that is touched for the first time costs a start more than a call of the kernel. */
+#define APART __attribute__((noinline))
+
 /* ---- where it is ---------------------------------------------------------------------------- */
 
 /* A path for what does not exist yet: the real path of its directory, and its name. */
-static int resolve_new(const char *path, char *ret, tenure_error *err)
+static APART int resolve_new(const char *path, char **ret, tenure_error *err)
 {
     char dir[PATH_MAX];
     struct stat st;
@@ -35,23 +39,25 @@ static int resolve_new(const char *path, char *ret, tenure_error *err)
     memcpy(dir, path, len);
     memcpy(dir + len, "", 1);
     const char *which = !slash ? "." : len == 0 ? "/" : dir;
-    char real[PATH_MAX];
-    if (!realpath(which, real))
+    char *real = realpath(which, NULL);
+    if (!real)
         return errno == ENOENT
                    ? fail(err, TENURE_ABSENT, "the directory %s does not exist%s", which,
                           which[0] == '~' ? ": the shell left the ~ as it is, so write $HOME" : "")
                    : fail_errno(err, errno, "%s", which);
-    int n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
-    if (n < 0 || n >= PATH_MAX - SUFFIX_BYTES)
-        return fail(err, TENURE_INVALID, "the path of the store is too long");
+    char *fresh;
+    int n = asprintf(&fresh, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    free(real);
+    if (n < 0)
+        return fail(err, TENURE_NO_MEMORY, "out of memory");
+    *ret = fresh;
     return 0;
 }
 
-/* One file has one name, or two processes would use two gates. */
-static int resolve(struct text body, char *ret, tenure_error *err)
+/* One file has one name, or two processes would use two gates.  The caller frees *ret. */
+static APART int resolve(struct text body, char **ret, tenure_error *err)
 {
     char path[PATH_MAX];
-    struct stat st;
     if (body.len == 0)
         return fail(err, TENURE_INVALID, "\"sqlite:\" names no file: write sqlite:PATH");
     if (body.len >= sizeof path - SUFFIX_BYTES)
@@ -64,26 +70,31 @@ static int resolve(struct text body, char *ret, tenure_error *err)
     if (path[0] == ':')
         return fail(err, TENURE_INVALID, "sqlite:%s is not a file; memory: is the store for "
                                          "tests", path);
-    if (!realpath(path, ret)) {
-        if (errno != ENOENT)
-            return fail_errno(err, errno, "%s", path);
-        int code = resolve_new(path, ret, err);
-        if (code < 0)
-            return code;
-    }
-    if (strchr(ret, '?'))
-        return fail(err, TENURE_INVALID, "%s: a store's path has no \"?\"", ret);
-    if (stat(ret, &st) != 0)
-        return errno == ENOENT ? 0 : fail_errno(err, errno, "%s", ret);
+    char *real = realpath(path, NULL);
+    if (!real)
+        return errno == ENOENT ? resolve_new(path, ret, err) : fail_errno(err, errno, "%s", path);
+    *ret = real;
+    return 0;
+}
+
+static int check_path(const char *path, tenure_error *err)
+{
+    struct stat st;
+    if (strlen(path) >= PATH_MAX - SUFFIX_BYTES)
+        return fail(err, TENURE_INVALID, "the path of the store is too long");
+    if (strchr(path, '?'))
+        return fail(err, TENURE_INVALID, "%s: a store's path has no \"?\"", path);
+    if (stat(path, &st) != 0)
+        return errno == ENOENT ? 0 : fail_errno(err, errno, "%s", path);
     if (!S_ISREG(st.st_mode))
-        return fail(err, TENURE_INVALID, "%s is not a file", ret);
+        return fail(err, TENURE_INVALID, "%s is not a file", path);
     if (st.st_nlink > 1)
         return fail(err, TENURE_UNSAFE_PLACE, "%s has %lu names (hard links); a store has one",
-                    ret, (unsigned long)st.st_nlink);
-    if (place_is_mounted_alone(ret))
+                    path, (unsigned long)st.st_nlink);
+    if (place_is_mounted_alone(path))
         return fail(err, TENURE_UNSAFE_PLACE, "%s is mounted by itself, and who sees it in another "
                                               "directory has another gate: mount its directory "
-                                              "instead", ret);
+                                              "instead", path);
     return 0;
 }
 
@@ -246,17 +257,18 @@ static int allocate(const char *path, const struct choices *choices, struct sqli
     return 0;
 }
 
-static int check_directory(const char *path, bool any, tenure_error *err)
+/* `path` is cut for a moment. */
+static int check_directory(char *path, bool any, tenure_error *err)
 {
-    char dir[PATH_MAX];
-    size_t len = (size_t)(strrchr(path, '/') - path);
-    memcpy(dir, path, len);
-    memcpy(dir + len, "", 1);
-    return place_check(len == 0 ? "/" : dir, any, NULL, err);
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int code = place_check(slash == path ? "/" : path, any, NULL, err);
+    *slash = '/';
+    return code;
 }
 
 /* The companions take after the database, or are as a new one will be. */
-static int open_gate(struct sqlite_store *s, bool create, tenure_error *err)
+static APART int open_gate(struct sqlite_store *s, bool create, tenure_error *err)
 {
     char path[PATH_MAX];
     struct rights rights;
@@ -291,7 +303,7 @@ static int check_alone(struct sqlite_store *s, tenure_error *err)
                 s->path, alive, alive == 1 ? "" : "s", alive == 1 ? "s" : "");
 }
 
-static int open_lives(struct sqlite_store *s, tenure_error *err)
+static APART int open_lives(struct sqlite_store *s, tenure_error *err)
 {
     char path[PATH_MAX];
     struct rights rights;
@@ -338,28 +350,40 @@ static int enter_and_open(struct sqlite_store *s, const struct store_options *op
     return code;
 }
 
-static int open_store(const struct url *url, const struct store_options *opt,
-                      const uint64_t *raise, struct store **ret, tenure_error *err)
+/* All that can be known of the store without opening it. */
+static int prepare(const struct url *url, const struct store_options *opt,
+                   struct sqlite_store **ret, tenure_error *err)
 {
-    char path[PATH_MAX];
+    char *path = NULL;
     struct choices choices = {0};
-    struct sqlite_store *s = NULL;
-    inherited_close();
     int code = read_options(url->query, &choices, err);
     if (code == 0 && choices.has_group)
         code = sqlite_group_directory(url->body, opt->create, choices.group, err);
     if (code == 0)
-        code = resolve(url->body, path, err);
+        code = resolve(url->body, &path, err);
+    if (code == 0)
+        code = check_path(path, err);
     if (code == 0)
         code = check_directory(path, choices.any_place, err);
     if (code == 0)
-        code = sqlite_load(err);
+        code = allocate(path, &choices, ret, err);
     if (code == 0)
-        code = allocate(path, &choices, &s, err);
+        (*ret)->patience = opt->patience.ms > 0 ? opt->patience : SPAN(PATIENCE_DEFAULT_MS);
+    free(path);
+    return code;
+}
+
+static int open_store(const struct url *url, const struct store_options *opt,
+                      const uint64_t *raise, struct store **ret, tenure_error *err)
+{
+    struct sqlite_store *s = NULL;
+    inherited_close();
+    int code = prepare(url, opt, &s, err);
     if (code < 0)
         return code;
-    s->patience = opt->patience.ms > 0 ? opt->patience : SPAN(PATIENCE_DEFAULT_MS);
-    code = enter_and_open(s, opt, raise, err);
+    code = sqlite_load(err);
+    if (code == 0)
+        code = enter_and_open(s, opt, raise, err);
     if (code < 0) {
         sqlite_close(&s->store);
         return code;
