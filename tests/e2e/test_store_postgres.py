@@ -1,4 +1,5 @@
 """A store in PostgreSQL: what an operator does with it, and what a server does to it."""
+import contextlib
 import os
 import re
 import signal
@@ -356,7 +357,7 @@ def test_who_remembers_a_later_token_refuses_a_store_that_went_back(cli, server,
     wait_until(lambda: "went back in time" in "\n".join(holder.err.lines), "the reason")
 
 
-def apply(server, schema, decisions, high=0, draw=0):
+def apply(link, schema, decisions, high=0, draw=0):
     """Asks as a process does: decisions of (key, seen, fresh, [(session, mode)]), in one call."""
     columns = [[] for _ in range(7)] + [[0], [], [], []]
     for key, seen, fresh, sessions in decisions:
@@ -368,10 +369,16 @@ def apply(server, schema, decisions, high=0, draw=0):
         columns[7].append(len(columns[8]))
     kinds = "text bigint bigint bytea bigint bigint bigint integer bigint integer bigint".split()
     casts = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    with server.connect("tenure") as link, link.cursor() as cursor:
+    with link, link.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {schema}.apply({casts}, {schema}.clock(), 1000, %s, %s)",
                        (*columns, high, draw))
         return cursor.fetchall()
+
+
+@pytest.fixture
+def link(server):
+    with contextlib.closing(server.connect("tenure")) as made:
+        yield made
 
 
 def lives(server, schema):
@@ -401,31 +408,31 @@ def decided(server, schema, way):
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("way", WAYS)
-def test_a_store_that_went_back_by_less_than_is_drawn_is_refused(server, schema, way):
+def test_a_store_that_went_back_by_less_than_is_drawn_is_refused(server, link, schema, way):
     decisions = decided(server, schema, way)
     last = int(ask(server, f"SELECT last_value FROM {schema}.token"))
     with pytest.raises(psycopg2.Error, match="went back in time"):
-        apply(server, schema, decisions, high=last + 2, draw=4)
+        apply(link, schema, decisions, high=last + 2, draw=4)
     assert ask(server, f"SELECT count(*) FROM {schema}.record WHERE version <> 7") == "0"
 
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("way", WAYS)
-def test_tokens_are_drawn_once_and_after_all_that_was_seen(server, schema, way):
+def test_tokens_are_drawn_once_and_after_all_that_was_seen(server, link, schema, way):
     decisions = decided(server, schema, way)
     last = int(ask(server, f"SELECT last_value FROM {schema}.token"))
-    rows = apply(server, schema, decisions, high=last, draw=4)
+    rows = apply(link, schema, decisions, high=last, draw=4)
     assert [row[2] for row in rows if row[0] == 1] == [last + 1, last + 2, last + 3, last + 4]
-    rows = apply(server, schema, [(key, 5, 9, who) for key, _, _, who in decisions], draw=1)
+    rows = apply(link, schema, [(key, 5, 9, who) for key, _, _, who in decisions], draw=1)
     assert [row[2] for row in rows if row[0] == 1] == [last + 5], "what was lost draws as much"
 
 
 @pytest.mark.usefixtures("store")
-def test_who_looks_a_second_time_is_told_of_all_that_the_record_names(server, schema):
+def test_who_looks_a_second_time_is_told_of_all_that_the_record_names(server, link, schema):
     me, before, new = (lives(server, schema) for _ in range(3))
 
     def told(*relied):
-        rows = apply(server, schema, [("a", 6, 0, relied)])
+        rows = apply(link, schema, [("a", 6, 0, relied)])
         assert [bytes(row[6]) for row in rows if row[0] == 3] == [b"old"]
         return {row[2] for row in rows if row[0] == 4}
 
@@ -433,6 +440,30 @@ def test_who_looks_a_second_time_is_told_of_all_that_the_record_names(server, sc
     assert told((me, 0), (before, 4)) == {me}, "at first it is granted something, most likely"
     assert told((me, 0), (before, 0)) == {me, before, new}
     assert told((me, 0)) == {me, new}
+
+
+# What a decision relies on, by whom and how: in the order that is quick, and in any other.
+RELIED = [("a", 0), ("b", 4)], [("b", 4), ("a", 0)], [("a", 0), ("b", 0), ("c", 4)], \
+    [("a", 0), ("b", 4), ("c", 0)], [("c", 0), ("b", 0), ("a", 0)], \
+    [("a", 0), ("b", 4), ("c", 4), ("b", 4)], [("b", 0), ("a", 4), ("b", 0)]
+ENDS = "dead = NOT dead", "id = -id"  # it is over, or gone, and there again
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("relied", RELIED)
+def test_a_decision_on_several_sessions_is_made_while_all_live(server, link, schema, relied):
+    ids = {name: lives(server, schema) for name in "abc"}
+    put(server, schema, "job", 7, *ids.values())
+    decision = [("job", 7, 8, [(ids[name], mode) for name, mode in relied])]
+    for name in {name for name, _ in relied}:
+        for end in ENDS:
+            turn = f"UPDATE {schema}.session SET {end} WHERE abs(id) = {ids[name]}"
+            ask(server, turn)
+            rows = apply(link, schema, decision)
+            ask(server, turn)
+            assert [row[2] for row in rows if row[0] in (2, 3)] == [7], "it is as it was"
+            assert ids[name] in {row[2] for row in rows if row[0] == 4 and row[1] in (1, 2)}
+    assert [row[0] for row in apply(link, schema, decision) if row[0] in (2, 3)] == [2]
 
 
 def test_after_a_promotion_tokens_are_ahead_of_all_that_may_be_lost(cli, server, schema):
