@@ -141,6 +141,7 @@ static void etcd_free(struct etcd_store *s)
         close(s->epoll);
     free(s->link.out);
     fence_set_free(&s->fences);
+    free(s->followed);
     free(s->watch);
     free(s->watcher);
     free(s->ca);

@@ -79,7 +79,7 @@ static bool quarrel(const struct etcd_work *a, const struct etcd_work *b)
     for (int i = 0; i < a->count; i++) {
         for (int k = 0; k < b->count && a->out[i].what == STORE_DELETE; k++) {
             if (b->out[k].what == STORE_DELETE &&
-                etcd_gone_bucket(a->key[i]) == etcd_gone_bucket(b->key[k]))
+                etcd_bucket(a->key[i]) == etcd_bucket(b->key[k]))
                 return true; /* both would put the same key */
         }
     }
@@ -123,20 +123,6 @@ bool etcd_batch_add(struct etcd_store *s, struct etcd_batch *b, struct etcd_work
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 
-/* An attempt that was lost: others write these records, too. */
-static void settle(struct etcd_store *s, struct etcd_work *w, bool done)
-{
-    w->lost = w->lost || !done;
-    for (int i = 0; i < w->count && w->writes; i++) {
-        struct etcd_record *r = etcd_record_known(s, w->key[i]);
-        if (r && !done)
-            r->hot = true;
-        if (r && done && w->next_writer != 0)
-            r->crowded = w->lost;
-    }
-    etcd_update_settle(s, w, done);
-}
-
 /* The nested Txn of work n; NULL when the answer has none. */
 static const Etcd__SubTxnResponse *nested_of(const struct etcd_batch *b, size_t n,
                                              const Etcd__TxnResponse *r)
@@ -170,8 +156,13 @@ static void succeeded(struct etcd_store *s, struct etcd_batch *b, const Etcd__Tx
         else
             etcd_commit_failed(s, b->work[i], NULL, nested, as_of);
     }
-    for (size_t i = 0; i < b->count; i++)
-        settle(s, b->work[i], done[i]);
+    for (size_t i = 0; i < b->count; i++) {
+        if (done[i])
+            etcd_fight_won(s, b->work[i]);
+        else
+            etcd_fight_lost(s, b->work[i], b->took, NULL);
+        etcd_update_settle(s, b->work[i], done[i]);
+    }
 }
 
 /* Nothing happened.  Whose fault it was is known of one that was alone; the others find out. */
@@ -183,7 +174,8 @@ static void failed(struct etcd_store *s, struct etcd_batch *b, const Etcd__TxnRe
     bool is_sealed = seal && seal->n_kvs == 1 && seal->kvs[0]->mod_revision == s->seal_version;
     if (is_sealed && alone) {
         etcd_commit_failed(s, b->work[0], r, NULL, r->header->revision);
-        settle(s, b->work[0], false);
+        etcd_fight_lost(s, b->work[0], b->took, etcd_answer_range(r, at + 1));
+        etcd_update_settle(s, b->work[0], false);
         return;
     }
     if (is_sealed)
@@ -210,8 +202,9 @@ static void answered(struct etcd_store *s, struct etcd_call *c, enum etcd_call_e
         free(b);
         return;
     }
+    b->took = instant_diff(c->sent, clock_now());
     if (b->work[0]->writes)
-        s->commit.ms = (3 * s->commit.ms + instant_diff(c->sent, clock_now()).ms) / 4;
+        s->commit.ms = (3 * s->commit.ms + b->took.ms) / 4;
     s->gathering = s->gathering || b->count > 1;
     if (r->succeeded)
         succeeded(s, b, r);
@@ -243,6 +236,8 @@ static struct etcd_txn *put_together(struct etcd_store *s, struct etcd_batch *b)
         }
     }
     etcd_txn_else_range(outer, etcd_key_of(&s->arena, s->prefix, "seal", NULL), (etcd_key){0});
+    if (alone && b->work[0]->writes)
+        etcd_fight_else(s, outer, b->work[0]);
     for (size_t i = 0; i < b->count; i++)
         etcd_bells_add(s, outer, txn[i], b, i);
     return outer;

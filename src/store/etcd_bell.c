@@ -32,10 +32,22 @@ static bool tells(const struct etcd_work *w)
     return is_short(w) && w->rings == 1;
 }
 
+/* Whether who decides is in line behind the one that it rings: it asked when it gave back. */
+static bool has_queued(const struct etcd_work *w)
+{
+    return w->next_writer != 0 && etcd_rings_at(w, w->next_writer);
+}
+
 static uint8_t *news_of(struct etcd_store *s, const struct etcd_work *w, bool quiet,
                         size_t *ret_len)
 {
-    struct etcd_news news = {quiet, text_of(w->key[0]), w->out[0].bytes, w->out[0].len};
+    struct etcd_news news = {
+        .quiet = quiet,
+        .queued = has_queued(w),
+        .name = text_of(w->key[0]),
+        .record = w->out[0].bytes,
+        .len = w->out[0].len,
+    };
     *ret_len = etcd_news_bytes(&news);
     uint8_t *to = etcd_arena_take(&s->arena, *ret_len);
     if (to)

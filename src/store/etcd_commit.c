@@ -17,16 +17,16 @@ etcd_key etcd_session_key(struct etcd_store *s, uint64_t id)
     return etcd_key_number(&s->arena, s->prefix, "session/", id, NULL);
 }
 
-unsigned etcd_gone_bucket(const char *name)
+unsigned etcd_bucket(const char *name)
 {
-    return (unsigned)(store_key_hash(name) % ETCD_GONE_BUCKETS);
+    return (unsigned)(store_key_hash(name) % ETCD_BUCKETS);
 }
 
-static etcd_key gone_key(struct etcd_store *s, const char *name)
+etcd_key etcd_bucket_key(struct etcd_store *s, const char *what, const char *name)
 {
     char digits[8];
-    snprintf(digits, sizeof digits, "%02x", etcd_gone_bucket(name));
-    return etcd_key_of(&s->arena, s->prefix, "gone/", digits);
+    snprintf(digits, sizeof digits, "%02x", etcd_bucket(name));
+    return etcd_key_of(&s->arena, s->prefix, what, digits);
 }
 
 /* ---- conditions, and what else --------------------------------------------------------------- */
@@ -45,7 +45,7 @@ void etcd_commit_if(struct etcd_store *s, struct etcd_txn *t, const struct etcd_
         const struct etcd_record *r = etcd_record_known(s, w->key[i]);
         etcd_txn_if_version(t, etcd_name_key(s, w->key[i]), w->version[i]);
         if (w->version[i] == 0)
-            etcd_txn_if_unchanged(t, gone_key(s, w->key[i]), r ? r->as_of : 0);
+            etcd_txn_if_unchanged(t, etcd_bucket_key(s, "gone/", w->key[i]), r ? r->as_of : 0);
     }
     for (size_t i = 0; i < w->relies; i++) {
         if (w->relied[i] != compared)
@@ -69,7 +69,7 @@ static bool is_gone_told(const struct etcd_work *w, int n)
 {
     for (int i = 0; i < n; i++) {
         if (w->out[i].what == STORE_DELETE &&
-            etcd_gone_bucket(w->key[i]) == etcd_gone_bucket(w->key[n]))
+            etcd_bucket(w->key[i]) == etcd_bucket(w->key[n]))
             return true;
     }
     return false;
@@ -86,7 +86,7 @@ void etcd_commit_writes(struct etcd_store *s, struct etcd_txn *t, const struct e
         if (w->version[i] != 0)
             etcd_txn_delete(t, key);
         if (!is_gone_told(w, i))
-            etcd_txn_put(t, gone_key(s, w->key[i]), NULL, 0, 0);
+            etcd_txn_put(t, etcd_bucket_key(s, "gone/", w->key[i]), NULL, 0, 0);
     }
     if (w->notice != 0) {
         struct etcd_txn *tell = etcd_txn_new(&s->arena);
@@ -120,6 +120,15 @@ void etcd_commit_done(struct etcd_store *s, const struct etcd_work *w, int64_t r
     }
 }
 
+void etcd_record_hear(struct etcd_store *s, const char *name, const Etcd__KeyValue *kv,
+                      int64_t as_of)
+{
+    etcd_record_note(s, name, kv->mod_revision, as_of, kv->value.data, kv->value.len);
+    struct etcd_record *r = etcd_record_known(s, name);
+    if (r && r->version == kv->mod_revision)
+        r->written = kv->version;
+}
+
 void etcd_record_take(struct etcd_store *s, const char *name, const Etcd__RangeResponse *r,
                       int64_t as_of)
 {
@@ -128,8 +137,7 @@ void etcd_record_take(struct etcd_store *s, const char *name, const Etcd__RangeR
     if (r->n_kvs == 0)
         etcd_record_note(s, name, 0, as_of, NULL, 0);
     else
-        etcd_record_note(s, name, r->kvs[0]->mod_revision, as_of, r->kvs[0]->value.data,
-                         r->kvs[0]->value.len);
+        etcd_record_hear(s, name, r->kvs[0], as_of);
 }
 
 void etcd_session_take(struct etcd_store *s, uint64_t id, const Etcd__RangeResponse *r,

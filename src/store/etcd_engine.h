@@ -12,6 +12,8 @@
  *                        what its record is since the same commit; attached, too
  *     gone/NN            put with each deletion of a record: who makes one demands that nothing was
  *                        deleted there since it looked
+ *     lost/NN            put by each who lost an attempt at a record: so it learns how many others
+ *                        have, about, since that was written
  *     serial             put to draw the id of a session
  * ID is 16 hexadecimal digits.
  *
@@ -31,6 +33,7 @@
 #include "os/fail.h"
 #include "store/cache.h"
 #include "store/etcd_clock.h"
+#include "store/etcd_fight.h"
 #include "store/etcd_library.h"
 #include "store/etcd_message.h"
 #include "store/etcd_tls.h"
@@ -48,7 +51,7 @@
 #define ETCD_BATCH_MAX 64        /* decisions that ride together */
 #define ETCD_BATCH_BYTES 1000000 /* etcd takes requests of 1.5 MiB */
 #define ETCD_PAGE 32             /* records in one answer to a reader */
-#define ETCD_GONE_BUCKETS 256
+#define ETCD_BUCKETS 256
 
 struct etcd_store;
 
@@ -151,8 +154,8 @@ struct etcd_work {
     bool writes;
     bool census; /* it asked about more sessions than it can compare with, and some are unknown */
     bool granted; /* GRANTS in store/store.h */
-    bool lost;    /* an attempt */
-    bool apart;   /* it lost one together with others: etcd_batch.c */
+    bool apart;   /* it lost an attempt together with others: etcd_batch.c */
+    struct etcd_loss loss;
     struct store_write out[STORE_KEYS_MAX]; /* bytes owned, with the stamp in front */
     int64_t version[STORE_KEYS_MAX];        /* that it was decided on */
     struct etcd_stamp stamp[STORE_KEYS_MAX];
@@ -177,6 +180,7 @@ struct etcd_batch {
     struct etcd_work *work[ETCD_BATCH_MAX];
     bool nested[ETCD_BATCH_MAX]; /* in a Txn of its own in it, */
     size_t at[ETCD_BATCH_MAX];   /* which is its nth operation */
+    struct span took;            /* until it was answered */
     struct etcd_size size;
 };
 
@@ -192,7 +196,8 @@ struct etcd_record {
     int64_t rung;        /* the version that a bell told of, 0: none; */
     struct instant heard; /* and when */
     int64_t told;        /* the version that quiet news told of */
-    bool hot;            /* others write it when we do: etcd_update.c */
+    int64_t written;     /* so often since it was made, as far as we have heard */
+    bool hot;            /* others write it when we do: etcd_fight.h */
     bool crowded;        /* more than one queued when we did */
 };
 
@@ -280,6 +285,8 @@ struct etcd_store {
     bool all;         /* every change is to be told */
     int64_t all_watch; /* its number on the stream; 0: not asked for yet */
     int64_t names_watch; /* deletions of records */
+    char *followed;      /* the one record that is, since we lose attempts at it; NULL: none */
+    int64_t followed_watch;
     uint64_t vigil, vigils; /* store_vigil(), and how many there were */
     int64_t bell_watch;
     uint64_t bell_session; /* whose bell that is */
@@ -461,7 +468,8 @@ void etcd_bells_ring_rest(struct etcd_store *s, struct etcd_work *w);
 
 etcd_key etcd_name_key(struct etcd_store *s, const char *name);
 etcd_key etcd_session_key(struct etcd_store *s, uint64_t id);
-unsigned etcd_gone_bucket(const char *name); /* the NN of gone/NN */
+unsigned etcd_bucket(const char *name); /* the NN of gone/NN and lost/NN */
+etcd_key etcd_bucket_key(struct etcd_store *s, const char *what, const char *name);
 
 /* A Txn that demands that the seal is as we know it. */
 struct etcd_txn *etcd_txn_sealed(struct etcd_store *s);
@@ -487,6 +495,10 @@ void etcd_commit_failed(struct etcd_store *s, const struct etcd_work *w,
 
 /* Notes what a Range of a name has found; NULL: nothing was said. */
 void etcd_record_take(struct etcd_store *s, const char *name, const Etcd__RangeResponse *r,
+                      int64_t as_of);
+
+/* Notes what a record is, as one of our watches or Ranges has found it. */
+void etcd_record_hear(struct etcd_store *s, const char *name, const Etcd__KeyValue *kv,
                       int64_t as_of);
 
 /* Notes what a Range of session/ID and what is below it has found. */

@@ -203,7 +203,7 @@ static void take_state(struct etcd_store *s, const char *name, int64_t revision,
     struct etcd_record *r = etcd_record_known(s, name);
     if (r && news && news->quiet)
         r->told = revision;
-    if (r && news && !news->quiet) {
+    if (r && news && !news->quiet && !news->queued) {
         r->rung = revision;
         r->heard = clock_now();
     }
@@ -254,6 +254,15 @@ static void hear_change(struct etcd_store *s, const Etcd__KeyValue *kv, bool by_
         hint_queue_add(&s->hints, store_key_hash(name));
 }
 
+/* Somebody wrote the record that we follow. */
+static void hear_followed(struct etcd_store *s, const Etcd__KeyValue *kv)
+{
+    s->answer++;
+    if (kv->mod_revision > s->revision)
+        s->revision = kv->mod_revision;
+    etcd_record_hear(s, s->followed, kv, kv->mod_revision);
+}
+
 static struct etcd_watcher *watcher_numbered(struct etcd_store *s, int64_t id)
 {
     for (size_t i = 0; i < s->watchers; i++) {
@@ -287,6 +296,8 @@ static void hear_about(struct etcd_store *s, const Etcd__WatchResponse *r)
         s->bell_watch = 0;
     if (r->watch_id == s->all_watch)
         s->all_watch = 0;
+    if (r->watch_id == s->followed_watch)
+        s->followed_watch = 0;
 }
 
 static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end how,
@@ -311,6 +322,8 @@ static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end h
             hear_own_end(s, kv);
         else if (kv && r->watch_id == s->bell_watch)
             hear_bell(s, kv);
+        else if (kv && s->followed && r->watch_id == s->followed_watch)
+            hear_followed(s, kv);
         else if (kv && r->watch_id == s->all_watch)
             hear_change(s, kv, false);
         else if (kv && r->watch_id == s->names_watch)
@@ -325,7 +338,7 @@ static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end h
 void etcd_ears_lost(struct etcd_store *s)
 {
     s->ears = NULL;
-    s->bell_watch = s->all_watch = s->names_watch = 0;
+    s->bell_watch = s->all_watch = s->names_watch = s->followed_watch = 0;
     s->vigil = 0;
     for (size_t i = 0; i < s->watchers; i++)
         s->watcher[i].id = 0;
@@ -365,6 +378,24 @@ static void keep_names(struct etcd_store *s)
     s->names_watch = begin(s, names, etcd_key_end(&s->arena, names), 0, ENDS_ONLY);
 }
 
+/* A watch from now on may begin on the tick of 100 ms, too, when others write at that moment.  So
+ * this one begins a little later than what we know of: what it tells first says how often the
+ * record was written, those that it missed included. */
+static void keep_followed(struct etcd_store *s)
+{
+    const struct etcd_work *w = etcd_fight_followed(s);
+    bool same = w && s->followed && strcmp(s->followed, w->key[0]) == 0;
+    if (!same) {
+        end(s, s->followed_watch);
+        free(s->followed);
+        s->followed = w ? strdup(w->key[0]) : NULL;
+        s->followed_watch = 0;
+    }
+    if (s->followed && s->followed_watch == 0)
+        s->followed_watch = begin(s, etcd_name_key(s, s->followed), (etcd_key){0},
+                                  s->revision + w->loss.ahead + 2, PUTS_ONLY);
+}
+
 void etcd_ears_step(struct etcd_store *s)
 {
     bool wanted = s->own.id != 0 || s->all || s->watchers > 0;
@@ -376,6 +407,7 @@ void etcd_ears_step(struct etcd_store *s)
     keep_bell(s);
     keep_all(s);
     keep_names(s);
+    keep_followed(s);
     for (size_t i = 0; i < s->watchers; i++) {
         struct etcd_watcher *w = &s->watcher[i];
         if (w->id != 0)

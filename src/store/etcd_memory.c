@@ -46,6 +46,7 @@ void etcd_record_note(struct etcd_store *s, const char *key, int64_t version, in
         return;
     bool same = r->version == version;
     r->version = version;
+    r->written = version == 0 ? 0 : r->written + !same;
     if (!same)
         record_take(s, r, bytes, len);
     r->as_of = as_of;

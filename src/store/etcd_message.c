@@ -173,17 +173,32 @@ static Etcd__RequestOp *then(struct etcd_txn *t)
     return op;
 }
 
-static Etcd__PutRequest *put(struct etcd_txn *t, etcd_key k)
+static Etcd__RequestOp *otherwise(struct etcd_txn *t)
 {
-    Etcd__PutRequest *p = etcd_arena_take(t->arena, sizeof *p);
-    Etcd__RequestOp *op = p ? then(t) : NULL;
+    assert(t->m.n_failure < ETCD_OPS_MAX);
+    Etcd__RequestOp *op = etcd_arena_take(t->arena, sizeof *op);
     if (!op)
+        return NULL;
+    etcd__request_op__init(op);
+    t->failure[t->m.n_failure++] = op;
+    return op;
+}
+
+static Etcd__PutRequest *put_at(struct etcd_txn *t, Etcd__RequestOp *op, etcd_key k)
+{
+    Etcd__PutRequest *p = op ? etcd_arena_take(t->arena, sizeof *p) : NULL;
+    if (!p)
         return NULL;
     etcd__put_request__init(p);
     p->key = k;
     op->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_PUT;
     op->request_put = p;
     return p;
+}
+
+static Etcd__PutRequest *put(struct etcd_txn *t, etcd_key k)
+{
+    return put_at(t, then(t), k);
 }
 
 /* What is only read: protobuf-c has no constants. */
@@ -238,12 +253,12 @@ void etcd_txn_nest(struct etcd_txn *t, struct etcd_txn *sub)
     op->request_txn = &sub->m;
 }
 
-static bool range(struct etcd_txn *t, Etcd__RequestOp *op, etcd_key k, etcd_key end,
+static void range(struct etcd_txn *t, Etcd__RequestOp *op, etcd_key k, etcd_key end,
                   int64_t limit, bool keys_only)
 {
     Etcd__RangeRequest *r = op ? etcd_arena_take(t->arena, sizeof *r) : NULL;
     if (!r)
-        return false;
+        return;
     etcd__range_request__init(r);
     r->key = k;
     r->range_end = end;
@@ -251,7 +266,6 @@ static bool range(struct etcd_txn *t, Etcd__RequestOp *op, etcd_key k, etcd_key 
     r->keys_only = keys_only;
     op->request_case = ETCD__REQUEST_OP__REQUEST_REQUEST_RANGE;
     op->request_range = r;
-    return true;
 }
 
 void etcd_txn_range(struct etcd_txn *t, etcd_key k, etcd_key end, int64_t limit, bool keys_only)
@@ -261,13 +275,12 @@ void etcd_txn_range(struct etcd_txn *t, etcd_key k, etcd_key end, int64_t limit,
 
 void etcd_txn_else_range(struct etcd_txn *t, etcd_key k, etcd_key end)
 {
-    assert(t->m.n_failure < ETCD_OPS_MAX);
-    Etcd__RequestOp *op = etcd_arena_take(t->arena, sizeof *op);
-    if (!op)
-        return;
-    etcd__request_op__init(op);
-    if (range(t, op, k, end, 0, false))
-        t->failure[t->m.n_failure++] = op;
+    range(t, otherwise(t), k, end, 0, false);
+}
+
+void etcd_txn_else_put(struct etcd_txn *t, etcd_key k)
+{
+    put_at(t, otherwise(t), k);
 }
 
 size_t etcd_txn_width(const struct etcd_txn *t)

@@ -68,6 +68,7 @@ void etcd_txn_range(struct etcd_txn *t, etcd_key k, etcd_key end, int64_t limit,
 
 /* What else. */
 void etcd_txn_else_range(struct etcd_txn *t, etcd_key k, etcd_key end);
+void etcd_txn_else_put(struct etcd_txn *t, etcd_key k); /* nothing, there */
 
 /* How many operations etcd counts. */
 size_t etcd_txn_width(const struct etcd_txn *t);

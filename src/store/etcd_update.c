@@ -9,9 +9,6 @@
 
 #include "store/etcd_engine.h"
 
-#define OTHERS_FIRST_MS 4 /* and twice as long as a commit of ours took of late; */
-#define OTHERS_FIRST_MAX_MS 50
-
 void etcd_update(struct store *store, struct store_update *op)
 {
     struct etcd_store *s = etcd_of(store);
@@ -122,6 +119,7 @@ static void look(struct etcd_store *s, struct etcd_work *w)
     if (!s->arena.failed && etcd_call_start(s, ETCD_KV_TXN, &t->m.base,
                                             &etcd__txn_response__descriptor, looked, w))
         etcd_work_fly(s, w); /* else it stays in the queue */
+    w->loss.stale = false;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -165,36 +163,6 @@ static void take_grant(struct etcd_store *s, struct etcd_work *w)
     finish(s, w);
 }
 
-/* Who was just granted a name that many fight for got it from somebody who asks again at once; of
- * the two writes on the same version one fails, and costs etcd as much as one that does not.  So it
- * lets the other go first, of which it is told (etcd_bell.c), and a second one when its own turn to
- * ask has shown that there are more: else that one would lose to each release.  But only as long as
- * that proves right, and not for longer than some commits take. */
-static struct instant others_until(const struct etcd_store *s, const struct etcd_record *r)
-{
-    int64_t first = 2 * s->commit.ms + OTHERS_FIRST_MS;
-    if (r->version == r->rung)
-        return instant_add(r->heard,
-                           SPAN(first < OTHERS_FIRST_MAX_MS ? first : OTHERS_FIRST_MAX_MS));
-    if (r->version == r->told && r->crowded)
-        return instant_add(r->seen, SPAN(1 + s->commit.ms / 4));
-    return INSTANT(0);
-}
-
-static bool is_held_back(struct etcd_store *s, const struct etcd_work *w)
-{
-    struct etcd_record *r = etcd_record_known(s, w->key[0]);
-    if (w->count != 1 || !r || !r->hot)
-        return false;
-    struct instant until = others_until(s, r);
-    bool waits = !instant_reached(clock_now(), until);
-    if (waits)
-        s->held_back = instant_min(s->held_back, until);
-    else if (r->version == r->rung)
-        r->hot = false; /* nobody came */
-    return waits;
-}
-
 void etcd_updates_start(struct etcd_store *s)
 {
     s->held_back = INSTANT_NEVER;
@@ -212,8 +180,10 @@ void etcd_updates_start(struct etcd_store *s)
             take_grant(s, w);
         else if (!w->writes)
             etcd_batch_confirm(s, w);
-        else if (is_held_back(s, w))
+        else if (etcd_fight_waits(s, w))
             continue;
+        else if (w->loss.stale)
+            look(s, w);
         else if (!b || !etcd_batch_add(s, b, w))
             w->ready = true; /* for the next one, and then it is decided anew */
     }

@@ -114,6 +114,8 @@ uint64_t etcd_hash_decode(const uint8_t at[8])
 #define NEWS_FRONT 6
 #define NEWS_PADDED 1
 #define NEWS_QUIET 2
+#define NEWS_QUEUED 4
+#define NEWS_FLAGS (NEWS_PADDED | NEWS_QUIET | NEWS_QUEUED)
 
 static size_t news_pad(const struct etcd_news *n)
 {
@@ -128,7 +130,8 @@ size_t etcd_news_bytes(const struct etcd_news *n)
 void etcd_news_encode(const struct etcd_news *n, uint8_t *to)
 {
     memcpy(to, news_mark, 4);
-    to[4] = (uint8_t)((news_pad(n) ? NEWS_PADDED : 0) | (n->quiet ? NEWS_QUIET : 0));
+    to[4] = (uint8_t)((news_pad(n) ? NEWS_PADDED : 0) | (n->quiet ? NEWS_QUIET : 0) |
+                      (n->queued ? NEWS_QUEUED : 0));
     to[5] = (uint8_t)n->name.len;
     to += NEWS_FRONT;
     memcpy(to, n->name.at, n->name.len);
@@ -140,11 +143,12 @@ void etcd_news_encode(const struct etcd_news *n, uint8_t *to)
 
 bool etcd_news_decode(const uint8_t *at, size_t len, struct etcd_news *ret)
 {
-    if (len < NEWS_FRONT || memcmp(at, news_mark, 4) != 0 || at[4] > (NEWS_PADDED | NEWS_QUIET))
+    if (len < NEWS_FRONT || memcmp(at, news_mark, 4) != 0 || (at[4] & ~NEWS_FLAGS) != 0)
         return false;
     size_t pad = at[4] & NEWS_PADDED, name_len = at[5], front = NEWS_FRONT + name_len + pad;
     struct etcd_news n = {
         .quiet = at[4] & NEWS_QUIET,
+        .queued = at[4] & NEWS_QUEUED,
         .name = {(const char *)at + NEWS_FRONT, name_len},
     };
     if (name_len == 0 || len <= front || (pad == 1 && at[front - 1] != 0))

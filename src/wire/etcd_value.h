@@ -64,7 +64,8 @@ uint64_t etcd_hash_decode(const uint8_t at[8]);
 /* or news: one name, and what its record is since the commit that rang.  Its length is never a
  * multiple of 8: so it is not taken for hashes.  The record is behind the name. */
 struct etcd_news {
-    bool quiet; /* for who is to know it and need not look */
+    bool quiet;  /* for who is to know it and need not look */
+    bool queued; /* whoever rang waits in the record already: it will not write it again now */
     struct text name;
     const uint8_t *record;
     size_t len;

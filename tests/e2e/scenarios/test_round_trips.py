@@ -9,8 +9,11 @@ A hand-over between two on one host: PostgreSQL, which would wake everybody who 
 asked to wake the next one.
 
 Many names in one event loop: one for all that it asks for between two waits.
+
+One name that many ask for at once: a few for each, however many they are.
 """
 import re
+import signal
 
 import pytest
 from conftest import wait_until
@@ -21,6 +24,7 @@ from test_at_rest import TXNS
 
 TTL_S = 60  # no renewal comes between
 PUTS = 20
+CROWD = 24
 HANDED = 5
 WALK = 2    # of what the dead left behind (src/lib/sweep.c), which may come by once
 
@@ -97,3 +101,24 @@ def test_a_hand_over_on_one_host_wakes_nobody_else_in_postgresql(library, comman
             holder, waiter = waiter, holder
         wait_until(lambda: asked("ring") >= rung, "the last one")
         assert asked("ring") == rung
+
+
+def test_many_who_ask_for_one_name_at_once_do_not_ask_etcd_again_and_again(library, command):
+    """All decide on the same record, and one of them succeeds.  If the others asked again at once,
+    each would lose to every other one: about half the square of their number."""
+    with running_cluster() as cluster:
+        url, server = cluster.url("test"), cluster.members[0].process
+        holder, *crowd = [library() for _ in range(1 + CROWD)]
+        for n, program in enumerate([holder, *crowd]):
+            assert program.do("open", url, TTL_S * 1000, "h")[0] == 0
+            program.number("acquire", f"own-{n}", 5000)  # so that it has its session
+        holder.number("acquire", "job", 5000)
+        before = cluster.counter(TXNS)
+        server.send_signal(signal.SIGSTOP)  # until all have asked
+        for program in crowd:
+            program.say("acquire", "job", 60000)
+        server.send_signal(signal.SIGCONT)
+        command(url).wait_for_waiters("job", CROWD)
+        asked = cluster.counter(TXNS) - before
+    # Each looks, loses to the first, and asks again; and some lose once or twice more.
+    assert asked <= 7 * CROWD
