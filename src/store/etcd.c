@@ -87,6 +87,7 @@ static void etcd_abandon(struct store *store, struct store_op *op)
     } else if ((w = find(s->flight, op)) != NULL) {
         struct instant spent = instant_add(w->give_up, SPAN(-s->patience.ms / 10));
         w->op = NULL;
+        s->own.certain = false;
         if (w->kind == WORK_UPDATE && w->writes)
             fence_raise(&s->fences, w->key, w->count);
         if (instant_reached(clock_now(), spent) && s->link.state == LINK_UP)

@@ -107,6 +107,7 @@ static void session_alive(struct etcd_store *s, const struct etcd_work *w, int64
 void etcd_commit_done(struct etcd_store *s, const struct etcd_work *w, int64_t revision)
 {
     session_alive(s, w, revision);
+    etcd_bell_acted(s, revision);
     for (int i = 0; i < w->count; i++) {
         const struct store_write *out = &w->out[i];
         if (out->what == STORE_PUT)

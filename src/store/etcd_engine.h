@@ -230,6 +230,9 @@ struct etcd_own_session {
     struct span ttl;
     int64_t told;     /* the version of its key that was reported */
     int64_t revision; /* at which it was opened */
+    int64_t acted;    /* the first decision of ours since then was done there; 0: none was */
+    int64_t heard;    /* its bell has been heard of since then; 0: it is not yet */
+    bool certain;     /* all of this is known: nothing was lost or given up on its way */
 };
 
 struct etcd_store {
@@ -560,6 +563,9 @@ int etcd_watch_all(struct store *store, bool on, tenure_error *err);
 bool etcd_next_hint(struct store *store, struct store_hint *ret);
 uint64_t etcd_vigil(struct store *store);
 void etcd_ears_step(struct etcd_store *s); /* asks for what is to be heard */
+
+/* A decision was done: whoever rings for what it changed rings later than that. */
+void etcd_bell_acted(struct etcd_store *s, int64_t revision);
 
 /* From here on a grant needs no look only when it stood at this revision or later. */
 void etcd_grants_since(struct etcd_store *s, int64_t revision);

@@ -221,7 +221,8 @@ static void confirmed(struct etcd_store *s, struct etcd_call *c, enum etcd_call_
     s->link.failures %= (unsigned)s->place.endpoints; /* a round of failures ends with a pause */
     s->link.turned = false;
     s->link.trouble.code = 0;
-    s->hints.all = true; /* what was missed while there was no connection */
+    if (s->own.id != 0 || s->watches > 0 || s->all)
+        s->hints.all = true; /* what was missed while there was no connection */
 }
 
 static void clock_read(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end end,

@@ -272,14 +272,36 @@ static struct etcd_watcher *watcher_numbered(struct etcd_store *s, int64_t id)
     return NULL;
 }
 
+/* What was rung before we listened is looked for.  But nobody rings at a session before it is in a
+ * record: so not when it acted for the first time after we had begun to listen. */
+static void bell_begins(struct etcd_store *s, int64_t revision)
+{
+    if (s->bell_session != s->own.id)
+        return; /* of a session that was */
+    s->own.heard = revision;
+    if (!s->own.certain || (s->own.acted != 0 && s->own.acted < revision))
+        s->hints.all = true;
+}
+
+void etcd_bell_acted(struct etcd_store *s, int64_t revision)
+{
+    if (s->own.id == 0 || s->own.acted != 0)
+        return;
+    s->own.acted = revision;
+    if (s->own.heard > revision)
+        s->hints.all = true;
+}
+
 /* The watch has begun, or was ended by etcd because what it asked for is no longer there. */
 static void hear_about(struct etcd_store *s, const Etcd__WatchResponse *r)
 {
     struct etcd_watcher *w = watcher_numbered(s, r->watch_id);
     if (w && (w->unsure || r->canceled))
         is_watched(s, w->session, true); /* they look */
-    if (!w && (r->watch_id == s->bell_watch || r->watch_id == s->all_watch))
-        s->hints.all = true; /* what was rung before we listened */
+    if (r->watch_id == s->bell_watch)
+        bell_begins(s, r->header ? r->header->revision : INT64_MAX);
+    if (r->watch_id == s->all_watch)
+        s->hints.all = true; /* what changed before we listened */
     if (r->watch_id == s->names_watch) {
         s->vigil = r->canceled ? 0 : ++s->vigils;
         etcd_grants_since(s, r->header ? r->header->revision : INT64_MAX);
@@ -338,6 +360,7 @@ static void hear(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end h
 void etcd_ears_lost(struct etcd_store *s)
 {
     s->ears = NULL;
+    s->own.certain = false;
     s->bell_watch = s->all_watch = s->names_watch = s->followed_watch = 0;
     s->vigil = 0;
     for (size_t i = 0; i < s->watchers; i++)

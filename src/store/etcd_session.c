@@ -175,7 +175,14 @@ static void opened(struct etcd_store *s, struct etcd_call *c, enum etcd_call_end
         etcd_work_free(w);
         return;
     }
-    s->own = (struct etcd_own_session){w->session, w->lease, w->ttl, 1, revision};
+    s->own = (struct etcd_own_session){
+        .id = w->session,
+        .lease = w->lease,
+        .ttl = w->ttl,
+        .told = 1,
+        .revision = revision,
+        .certain = true,
+    };
     ((struct store_session_open *)(void *)w->op)->session = w->session;
     etcd_work_finish(w, 0);
 }

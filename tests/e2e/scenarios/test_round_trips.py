@@ -103,6 +103,22 @@ def test_a_hand_over_on_one_host_wakes_nobody_else_in_postgresql(library, comman
         assert asked("ring") == rung
 
 
+def test_the_first_acquire_looks_once_in_etcd(library):
+    """It makes a session, which is two, looks and is granted.  What was rung before it listened is
+    not looked for, since nobody knew of it."""
+    def asked(name):
+        program = library()
+        assert program.do("open", cluster.url("test"), TTL_S * 1000, "h")[0] == 0
+        before = cluster.counter(TXNS)
+        program.number("acquire", name, 5000)
+        assert program.do("process")[0] == 0
+        assert program.do("release")[0] == 0
+        return cluster.counter(TXNS) - before
+
+    with running_cluster() as cluster:
+        assert min(asked(f"job-{n}") for n in range(3)) == 2 + 2 + 1
+
+
 def test_many_who_ask_for_one_name_at_once_do_not_ask_etcd_again_and_again(library, command):
     """All decide on the same record, and one of them succeeds.  If the others asked again at once,
     each would lose to every other one: about half the square of their number."""
