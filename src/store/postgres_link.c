@@ -205,10 +205,12 @@ static void name_of(const char *text, char buf[NAME_BYTES])
     snprintf(buf, NAME_BYTES, "tenure_%016llx", (unsigned long long)store_key_hash(text));
 }
 
+/* A name takes a trip of its own, before the request.  A bell never does: who gives a lock back and
+ * ends has rung it then, or who waits would hear of it when the session of the dead has expired. */
 static bool deserves_name(const struct pg_store *s)
 {
     bool command = s->params.count == 0;
-    return !command && !s->pooled && !s->nameless &&
+    return !command && s->request != REQUEST_RING && !s->pooled && !s->nameless &&
            s->line.answers[s->request] >= PG_NAME_AFTER;
 }
 
