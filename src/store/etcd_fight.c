@@ -5,6 +5,7 @@
 #define OTHERS_FIRST_MS 4 /* and twice as long as a commit of ours took of late; */
 #define OTHERS_FIRST_MAX_MS 50
 #define TURN_MS 2 /* longer than our attempt took: for each who goes first, if nothing is heard */
+#define PASS_MAX_MS 250 /* and not longer: how many they are is a guess */
 
 /* ---- after an attempt ------------------------------------------------------------------------ */
 
@@ -15,12 +16,24 @@ void etcd_fight_else(struct etcd_store *s, struct etcd_txn *t, const struct etcd
     etcd_txn_else_put(t, lost);
 }
 
+/* Whether that was written before our attempt was under way: we had not heard of it. */
+static bool was_there(const struct etcd_store *s, const struct etcd_record *r, struct span took)
+{
+    struct span ignored;
+    struct instant now = etcd_record_now(s, r, clock_now(), &ignored);
+    return instant_diff(r->stamp.now, now).ms > took.ms;
+}
+
 /* Each who loses makes a revision.  So those between the write that it lost to and the last who
- * lost before it are as many as lost; or more, when other names were written meanwhile. */
-static int64_t count_ahead(const struct etcd_record *r, const Etcd__RangeResponse *before)
+ * lost before it are as many as lost; or more, when other names were written meanwhile: far more,
+ * when that write is old. */
+static int64_t count_ahead(const struct etcd_store *s, const struct etcd_record *r,
+                           struct span took, const Etcd__RangeResponse *before)
 {
     int64_t last = before && before->n_kvs == 1 ? before->kvs[0]->mod_revision : 0;
-    return r && r->version > 0 && last > r->version ? last - r->version : 0;
+    if (!r || r->version <= 0 || last <= r->version || was_there(s, r, took))
+        return 0;
+    return last - r->version;
 }
 
 /* Who asks again as soon as it has lost is behind those who heard of the same write, and may lose
@@ -35,6 +48,11 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 void etcd_fight_lost(struct etcd_store *s, struct etcd_work *w, struct span took,
                      const Etcd__RangeResponse *before)
 {
@@ -42,7 +60,9 @@ void etcd_fight_lost(struct etcd_store *s, struct etcd_work *w, struct span took
     if (!w->writes)
         return;
     w->loss.attempts++;
-    w->loss.ahead = w->count == 1 ? larger(count_ahead(first, before), least_ahead(w)) : 0;
+    w->loss.ahead = 0;
+    if (w->count == 1)
+        w->loss.ahead = larger(count_ahead(s, first, took, before), least_ahead(w));
     w->loss.written = first ? first->written : 0;
     w->loss.since = clock_now();
     w->loss.took = took;
@@ -119,8 +139,8 @@ static bool lets_others_pass(struct etcd_store *s, struct etcd_work *w, const st
     if (l->ahead == 0 || passed || w->rings > 0 || is_in_the_way(w))
         return false;
     int64_t ms = l->took.ms + l->ahead * (l->took.ms + TURN_MS);
-    int64_t most = s->patience.ms / 4;
-    if (waits_until(s, instant_add(l->since, SPAN(ms < most ? ms : most))))
+    int64_t most = smaller(s->patience.ms / 4, PASS_MAX_MS);
+    if (waits_until(s, instant_add(l->since, SPAN(smaller(ms, most)))))
         return true;
     l->ahead = 0;
     l->stale = true;

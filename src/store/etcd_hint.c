@@ -285,8 +285,8 @@ static void bell_begins(struct etcd_store *s, int64_t revision)
 
 void etcd_bell_acted(struct etcd_store *s, int64_t revision)
 {
-    if (s->own.id == 0 || s->own.acted != 0)
-        return;
+    if (s->own.id == 0 || (s->own.acted != 0 && s->own.acted <= revision))
+        return; /* the answer to a later one may have come first */
     s->own.acted = revision;
     if (s->own.heard > revision)
         s->hints.all = true;
