@@ -4,7 +4,7 @@
  * For all others there is the ear, a connection of its own that listens on a channel of our session
  * and on one about ended sessions.  It is believed in when it has heard a bell that we rang
  * ourselves.  Until then, and behind a pooler, we look four times a second whether anything has
- * changed; with a proven ear once a second, as a safety net. */
+ * changed; with a proven ear who waits does so once a second, as a safety net. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +245,8 @@ void poll_answered(struct pg_store *s, const PGresult *r)
         if (answer_i32(r, row, 0) != 0)
             continue;
         uint64_t changes = answer_u64(r, row, 4);
-        if ((s->all || !s->ear_proven) && (s->echo || changes != s->changes))
+        bool looks = s->all || !s->ear_proven || s->watches > 0; /* who waits: a bell can be lost */
+        if (looks && (s->echo || changes != s->changes))
             s->hints.all = true;
         s->echo = changes != s->changes;
         s->changes = changes;

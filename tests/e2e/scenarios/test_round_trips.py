@@ -105,6 +105,30 @@ def test_a_hand_over_on_one_host_wakes_nobody_else_in_postgresql(library, comman
         assert asked("ring") == rung and asked("ring", "<unnamed>") == rung
 
 
+def test_a_bell_that_is_lost_in_postgresql_is_made_up_for_within_moments(library, command):
+    """Who gave back was ended before it could ring, and its session lives on.  Whoever waits has
+    heard other bells, so it believes in them, and looks all the same once a second."""
+    with running_server() as server:
+        server.sql("CREATE DATABASE tenure")
+        url = server.url("tenure")
+        assert command(url).run("store", "init").code == 0
+        server.sql("""CREATE TABLE tenure.proof (session bigint);
+            CREATE OR REPLACE FUNCTION tenure.ring(sessions bigint[], names bigint[]) RETURNS void
+            LANGUAGE sql SECURITY DEFINER AS $$
+                SELECT pg_notify('tenure_' || sessions[1], '0') WHERE names[1] = 0;
+                INSERT INTO tenure.proof SELECT sessions[1] WHERE names[1] = 0 $$""", "tenure")
+        url += ("&" if "?" in url else "?") + "doorbell=off"
+        holder, waiter = library(), library()
+        for program in holder, waiter:
+            assert program.do("open", url, TTL_S * 1000, "h", "pump")[0] == 0
+        holder.number("acquire", "job", 5000)
+        waiter.say("acquire", "job", 20000)
+        wait_until(lambda: server.sql("SELECT count(*) FROM tenure.proof", "tenure") == "2",
+                   "both to hear themselves")
+        assert holder.do("release")[0] == 0
+        assert waiter.hear()[0] == 0
+
+
 def test_the_first_acquire_looks_once_in_etcd(library):
     """It makes a session, which is two, looks and is granted.  What was rung before it listened is
     not looked for, since nobody knew of it."""
