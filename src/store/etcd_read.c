@@ -80,6 +80,7 @@ static bool show(struct etcd_store *s, struct etcd_work *w, const Etcd__KeyValue
         .token_floor = etcd_floor_at(s, as_of),
         .liveness = etcd_liveness,
         .oracle = &oracle,
+        .unheard = true, /* the census reads no values, so each ttl is its ticket's */
     };
     facts.now = oracle.now = etcd_record_now(s, &r, clock_now(), &facts.behind);
     struct store_record record = {name, kv->value.data + stamp, kv->value.len - stamp};

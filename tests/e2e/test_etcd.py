@@ -84,6 +84,14 @@ def test_a_lease_outlives_the_command_and_ends_although_nobody_watches(start):
     assert int(taken) > token
 
 
+def test_what_is_left_is_told_by_the_ttl_of_the_holder_and_not_of_who_looks(start):
+    _, cli = start()
+    for name, ttl_s in ("long", 40), ("short", 4):
+        cli.hold(name, "--ttl", f"{ttl_s}s")
+        (holder,) = cli.holders(name)
+        assert (holder["ttl_ms"], holder["left_ms"]) == (ttl_s * 1000, ttl_s * 1000)
+
+
 def test_a_holder_outlives_the_death_of_the_leader(start):
     cluster, cli = start(3)
     process, token = cli.hold("job", "--ttl", "6s")
