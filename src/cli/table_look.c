@@ -63,7 +63,7 @@ const struct command command_row_watch = {
         "ticket and token it is about.\n\n"
         "While the store cannot be reached, or nobody has made it yet, watch says so once and goes "
         "on trying; a store that is made meanwhile is reported from its beginning, with nothing "
-        "\"initial\". (A PostgreSQL in which tenure store init was not run refuses: 83.)\n\n"
+        "\"initial\".\n\n"
         "Nothing is polled while nothing changes, but for a look each second at whether a hint "
         "was missed. A tenure that began and ended between two looks is still reported, as long "
         "as the history of its name reaches back to it.",

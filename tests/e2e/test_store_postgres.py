@@ -96,6 +96,16 @@ def test_without_init_there_is_no_store_and_nothing_is_made(cli, server):
     assert ask(server, "SELECT count(*) FROM pg_namespace WHERE nspname = 'nowhere'") == "0"
 
 
+def test_a_watch_waits_for_init_and_reports_from_the_beginning(cli, server):
+    cli.env["TENURE_STORE"] = server.url("tenure", "&schema=later")
+    watch = cli.start("watch")
+    watch.err.wait_for("tenure store init")
+    assert cli.run("store", "init").code == 0
+    token = cli.lock_once()
+    watch.out.wait_for(lambda line: '"granted"' in line and f'"token":{token},' in line)
+    assert not any('"initial":true' in line for line in watch.out.lines)
+
+
 def test_init_a_second_time_changes_nothing(cli):
     token = cli.run("lock", "job", "--", "sh", "-c", "echo $TENURE_TOKEN").out
     assert cli.run("store", "init").code == 0
