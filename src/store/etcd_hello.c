@@ -296,8 +296,10 @@ static bool take_seal(struct etcd_store *s, const Etcd__RangeResponse *r)
     if (r->n_kvs == 0) {
         if (s->create)
             return true;
-        char why[ETCD_PREFIX_BYTES_MAX + 80];
-        snprintf(why, sizeof why, "there is no such store: nothing under %s in this etcd",
+        char why[ETCD_PREFIX_BYTES_MAX + 100];
+        snprintf(why, sizeof why,
+                 "there is no such store: nothing under %s in this etcd (what needs it first makes "
+                 "it)",
                  s->prefix);
         s->link.absent = s->link.failures + 1;
         etcd_link_drop(s, TENURE_ABSENT, why);
