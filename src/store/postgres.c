@@ -247,14 +247,16 @@ int postgres_store_open(const struct url *url, const struct store_options *opt, 
     if (!s)
         return fail(err, TENURE_NO_MEMORY, "out of memory or descriptors");
     int code = pg_parse(url, s, err);
-    if (code == 0) {
-        request_next(s);
-        if (!turn_until(s, is_open, instant_add(clock_now(), opening)))
-            code = fail(err, TENURE_UNREACHABLE, "PostgreSQL: no answer within %s",
-                        duration_format(opening, within));
-        else if (!s->greeted)
-            code = fail(err, s->line.trouble.code, "%s", s->line.trouble.text);
+    if (code < 0) {
+        pg_free(s); /* nothing is connected, and there may be no libpq to close it with */
+        return code;
     }
+    request_next(s);
+    if (!turn_until(s, is_open, instant_add(clock_now(), opening)))
+        code = fail(err, TENURE_UNREACHABLE, "PostgreSQL: no answer within %s",
+                    duration_format(opening, within));
+    else if (!s->greeted)
+        code = fail(err, s->line.trouble.code, "%s", s->line.trouble.text);
     if (code < 0) {
         pg_close(&s->store);
         return code;

@@ -40,3 +40,21 @@ def test_sqlite_that_is_not_there_is_told_by_its_package(cli, tmp_path, args):
     assert "needs SQLite (Debian: libsqlite3-0): " in done.err and done.err.count("\n") == 1
     assert "libsqlite3.so.0" in done.err
     assert not (tmp_path / "ran").exists() and not (tmp_path / "tenure.db").exists()
+
+
+@pytest.mark.parametrize("library,store,package", [
+    ("libpq.so.5", "postgres://127.0.0.1:1/tenure", "libpq5"),
+    ("libnghttp2.so.14", "etcd://127.0.0.1:1", "libnghttp2-14"),
+    ("libprotobuf-c.so.1", "etcd://127.0.0.1:1", "libprotobuf-c1"),
+    ("libgnutls.so.30", "etcd://127.0.0.1:1?tls=on", "libgnutls30"),
+])
+def test_what_a_server_s_store_needs_and_is_not_there_is_told_by_its_package(cli, tmp_path, library,
+                                                                             store, package):
+    (tmp_path / library).touch()
+    env = {"LD_LIBRARY_PATH": str(tmp_path), "TENURE_STORE": store}
+    for args in ["lock", "a", "--", "touch", "ran"], ["lead", "a", "--", "touch", "ran"], \
+            ["status"], ["store", "init"]:
+        done = cli.run(*args, env=env)
+        assert done.code == USAGE, (args, done.err)
+        assert f"(Debian: {package}): " in done.err and done.err.count("\n") == 1, args
+    assert not (tmp_path / "ran").exists()
