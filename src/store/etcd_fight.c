@@ -132,10 +132,16 @@ static bool is_in_the_way(const struct etcd_work *w)
     return false;
 }
 
+/* How often others wrote since: they may have deleted it, and then it is counted anew. */
+static int64_t writes_since(const struct etcd_loss *l, const struct etcd_record *r)
+{
+    return r->written < l->written ? 1 + r->written : r->written - l->written;
+}
+
 static bool lets_others_pass(struct etcd_store *s, struct etcd_work *w, const struct etcd_record *r)
 {
     struct etcd_loss *l = &w->loss;
-    bool passed = r->written - l->written >= l->ahead;
+    bool passed = r->version == 0 || writes_since(l, r) >= l->ahead;
     if (l->ahead == 0 || passed || w->rings > 0 || is_in_the_way(w))
         return false;
     int64_t ms = l->took.ms + l->ahead * (l->took.ms + TURN_MS);

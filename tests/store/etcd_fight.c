@@ -6,6 +6,7 @@
 #include "tools.h"
 
 enum { OTHERS = 1000, AT_ONCE_MS = 1500 };
+enum { TIMES = 10, FEW_OTHERS = 100, SOON_MS = 1200 };
 
 /* Adds one to a two only, so it has nothing more to write when it has lost. */
 static int add_to_two(void *arg, struct store_view *view)
@@ -33,9 +34,43 @@ static void whoever_was_late_holds_up_nobody_who_is_late_as_well(void)
     shut(s);
 }
 
+/* The one who holds goes without a successor: there is nobody left to be let go first. */
+static void whoever_lets_others_go_first_hears_that_the_name_is_free(void)
+{
+    struct store *s = fresh(), *t = again(), *u = again();
+    int64_t waited = 0;
+    CHECK(session_open(u, LONG) != 0); /* so that it hears of what is deleted */
+    for (int i = 0; i < TIMES; i++) {
+        struct store_update op = {.count = 1, .key = {"job"}, .decide = add_one};
+        CHECK(update(s, "job", add_one, NULL) == 1);
+        CHECK(update(t, "job", add_one, NULL) == 2);
+        CHECK(update(u, "job", add_one, NULL) == 3);
+        CHECK(update(s, "job", add_one, NULL) == 4);
+        for (int k = 0; k < FEW_OTHERS; k++)
+            CHECK(update(s, "other", add_one, NULL) > 0);
+        CHECK(update(t, "job", add_to_two, NULL) == 4);
+        int64_t began = clock_now().ms;
+        store_update(u, &op);
+        for (int turn = 0; turn < 2 && !op.op.done; turn++) { /* its attempt has failed */
+            rest(u, began + LIMIT_MS);
+            u->ops->process(u);
+        }
+        CHECK(update(s, "job", erase, NULL) == 0);
+        CHECK(finish(u, &op.op) == 0);
+        waited += clock_now().ms - began;
+        CHECK(update(u, "job", erase, NULL) == 0);
+        CHECK(update(t, "job", see, NULL) == 0 && update(s, "job", see, NULL) == 0);
+    }
+    CHECK(waited < SOON_MS);
+    shut(u);
+    shut(t);
+    shut(s);
+}
+
 int main(int argc, char **argv)
 {
     kind = "etcd";
     base = argc >= 2 ? argv[1] : "etcd://127.0.0.1";
-    return TAP_RUN(TAP(whoever_was_late_holds_up_nobody_who_is_late_as_well));
+    return TAP_RUN(TAP(whoever_was_late_holds_up_nobody_who_is_late_as_well),
+                   TAP(whoever_lets_others_go_first_hears_that_the_name_is_free));
 }
