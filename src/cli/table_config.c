@@ -62,7 +62,7 @@ static const struct option change_options[] = {
 const struct command command_row_config_put = {
     .name = "config",
     .verb = "put",
-    .summary = "Set an entry, on demands",
+    .summary = "Set an entry, if conditions hold",
     .about =
         "Sets the entry KEY to VALUE, or to what stdin holds (at most 512 KiB), and prints its new "
         "version. What --while and --version demand is asked in the same atomic step: a leader "
@@ -84,9 +84,9 @@ const struct command command_row_config_put = {
 const struct command command_row_config_delete = {
     .name = "config",
     .verb = "delete",
-    .summary = "Delete an entry, on demands",
-    .about = "Deletes the entry KEY, with the same demands as put, and prints the version of the "
-             "deletion. Its history stays for 30 days.",
+    .summary = "Delete an entry, if conditions hold",
+    .about = "Deletes the entry KEY, under the same conditions as put, and prints the version "
+             "of the deletion. Its history stays for 30 days.",
     .examples = "tenure config delete cluster/drain/node-7 --while cluster/leader --epoch 18\n",
     .options = change_options,
     .exits = change_exits,
