@@ -132,7 +132,7 @@ static int make_directories(char *path, tenure_error *err)
 }
 
 /* The store of the user: XDG_STATE_HOME, else ~/.local/state; /var/lib for root. */
-static int default_url(bool existing, char **ret, tenure_error *err)
+static int default_url(bool existing, char url[URL_BYTES], tenure_error *err)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     char path[URL_BYTES - 8];
@@ -152,23 +152,21 @@ static int default_url(bool existing, char **ret, tenure_error *err)
     int code = existing ? 0 : make_directories(path, err);
     if (code < 0)
         return code;
-    if (asprintf(ret, "sqlite:%s", path) < 0)
-        return error_set(err, TENURE_NO_MEMORY, "out of memory");
+    snprintf(url, URL_BYTES, "sqlite:%s", path);
     return 0;
 }
 
-/* The caller frees *ret. */
-static int resolve(const char *where, bool existing, char **ret, tenure_error *err)
+static int resolve(const char *where, bool existing, char url[URL_BYTES], tenure_error *err)
 {
     const char *source = where ? where : getenv("TENURE_STORE");
     if (!source || !*source)
         return where ? error_set(err, TENURE_INVALID, "the store's URL is empty")
-                     : default_url(existing, ret, err);
+                     : default_url(existing, url, err);
     if (strlen(source) >= URL_BYTES)
         return error_set(err, TENURE_INVALID, "the store's URL has more than %d bytes",
                          URL_BYTES - 1);
-    *ret = strdup(source);
-    return *ret ? 0 : error_set(err, TENURE_NO_MEMORY, "out of memory");
+    memcpy(url, source, strlen(source) + 1);
+    return 0;
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -309,7 +307,6 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
                        tenure_error *err)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
-    char *url = NULL;
     int code = given ? given_take(&opt, sizeof opt, GIVEN_LEAST(tenure_options, max_silence_ms),
                                   given, "TENURE_OPTIONS_INIT", err)
                      : 0;
@@ -317,8 +314,12 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
         return code;
     bool existing = (opt.flags & TENURE_EXISTING) != 0;
     tenure *t = calloc(1, sizeof *t);
-    if (!t)
+    char *url = malloc(URL_BYTES); /* on the stack it would lie above all of the engine's */
+    if (!t || !url) {
+        free(t);
+        free(url);
         return error_set(err, TENURE_NO_MEMORY, "out of memory");
+    }
     t->waiter = (struct waiter){-1, -1, -1, INSTANT_NEVER};
     t->due = INSTANT_NEVER;
     t->generation = atomic_load(&handles.generation);
@@ -326,9 +327,10 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
     atomic_store(&t->checkin_ms, clock_now().ms);
     code = take_options(t, &opt, err);
     if (code == 0)
-        code = resolve(where, existing, &url, err);
+        code = resolve(where, existing, url, err);
     if (code < 0) {
         destroy(t);
+        free(url);
         return code;
     }
     const struct store_options how = {.patience = t->timing.attempt,
@@ -416,22 +418,14 @@ EXPORT tenure *tenure_close(tenure *t)
 
 EXPORT int tenure_raise(const char *where, tenure_token above, tenure_error *err)
 {
-    char *url;
-    int code = resolve(where, true, &url, err);
-    if (code < 0)
-        return code;
-    code = store_raise(url, above, err);
-    free(url);
-    return code;
+    char url[URL_BYTES];
+    int code = resolve(where, true, url, err);
+    return code < 0 ? code : store_raise(url, above, err);
 }
 
 EXPORT int tenure_init(const char *where, tenure_error *err)
 {
-    char *url;
-    int code = resolve(where, false, &url, err);
-    if (code < 0)
-        return code;
-    code = store_init(url, err);
-    free(url);
-    return code;
+    char url[URL_BYTES];
+    int code = resolve(where, false, url, err);
+    return code < 0 ? code : store_init(url, err);
 }
