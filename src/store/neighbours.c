@@ -19,11 +19,16 @@ void neighbours_init(struct neighbours *n)
     *n = (struct neighbours){.fd = -1};
 }
 
-void neighbours_close(struct neighbours *n)
+static void take_down(struct neighbours *n)
 {
     if (n->fd >= 0)
         close(n->fd);
     n->fd = -1;
+}
+
+void neighbours_close(struct neighbours *n)
+{
+    take_down(n);
     n->session = 0;
 }
 
@@ -40,10 +45,8 @@ void neighbours_settle(struct neighbours *n, int epoll, uint64_t place, uint64_t
     name_of(place, session, name);
     n->fd = doorbell_hang(name);
     struct epoll_event e = {.events = EPOLLIN, .data.fd = n->fd};
-    if (n->fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, n->fd, &e) != 0) {
-        close(n->fd);
-        n->fd = -1;
-    }
+    if (n->fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, n->fd, &e) != 0)
+        take_down(n);
 }
 
 void neighbours_hear(struct neighbours *n, struct hint_queue *hints)
@@ -57,10 +60,8 @@ void neighbours_hear(struct neighbours *n, struct hint_queue *hints)
         else if (code != 0)
             hints->all = true;
     }
-    if (code < 0) {
-        close(n->fd);
-        n->fd = -1;
-    }
+    if (code < 0)
+        take_down(n);
 }
 
 bool neighbours_ring(const struct neighbours *n, uint64_t session, uint64_t key_hash)

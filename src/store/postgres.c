@@ -20,8 +20,7 @@ static void pg_process(struct store *store)
     struct pg_store *s = pg_of(store);
     if (s->line.state != LINK_DOWN)
         link_step(s, &s->line);
-    neighbours_settle(&s->neighbours, s->epoll, s->place, s->session);
-    neighbours_hear(&s->neighbours, &s->hints);
+    doorbell_step(s);
     ear_step(s);
     works_expire(s);
     request_next(s);

@@ -381,6 +381,8 @@ bool pg_next_hint(struct store *store, struct store_hint *ret);
 
 void hint_ring(struct pg_store *s, uint64_t session, uint64_t key_hash);
 void hint_ended(struct pg_store *s, uint64_t session); /* those who watch it are told */
+void doorbell_place(struct pg_store *s); /* the line has been greeted: where that is */
+void doorbell_step(struct pg_store *s);
 void ear_step(struct pg_store *s);
 struct instant ear_due(const struct pg_store *s);
 bool hints_are_polled(const struct pg_store *s); /* nothing else would tell of them */

@@ -107,6 +107,26 @@ void ring_request(struct pg_store *s)
     s->rings = 0;
 }
 
+/* ---- the doorbell --------------------------------------------------------------------------- */
+
+/* Where the store is and which it is, as it was asked for: all instances of a service on a host
+ * ask for it in the same way. */
+void doorbell_place(struct pg_store *s)
+{
+    char text[600];
+    const PGconn *conn = s->line.conn;
+    const char *host = pq.PQhost(conn), *port = pq.PQport(conn), *database = pq.PQdb(conn);
+    int n = snprintf(text, sizeof text, "%.255s|%.20s|%.200s|%s", host ? host : "",
+                     port ? port : "", database ? database : "", s->schema);
+    s->place = store_hash(text, (size_t)n) | 1; /* 0: not known */
+}
+
+void doorbell_step(struct pg_store *s)
+{
+    neighbours_settle(&s->neighbours, s->epoll, s->place, s->session);
+    neighbours_hear(&s->neighbours, &s->hints);
+}
+
 /* ---- the ear -------------------------------------------------------------------------------- */
 
 static void take_notifications(struct pg_store *s)

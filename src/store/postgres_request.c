@@ -169,18 +169,6 @@ void request_next(struct pg_store *s)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* Where the store is and which it is, as it was asked for: all instances of a service on a host
- * ask for it in the same way. */
-static uint64_t place_of(const struct pg_store *s)
-{
-    char text[600];
-    const PGconn *conn = s->line.conn;
-    const char *host = pq.PQhost(conn), *port = pq.PQport(conn), *database = pq.PQdb(conn);
-    int n = snprintf(text, sizeof text, "%.255s|%.20s|%.200s|%s", host ? host : "",
-                     port ? port : "", database ? database : "", s->schema);
-    return store_hash(text, (size_t)n) | 1; /* 0: not known */
-}
-
 static void greeted(struct pg_store *s, const PGresult *r)
 {
     int32_t version = answer_i32(r, 0, 0);
@@ -200,7 +188,7 @@ static void greeted(struct pg_store *s, const PGresult *r)
         s->hints.all = true; /* what was missed while there was no connection */
     }
     s->pooled = answer_i32(r, 0, 5) != pq.PQbackendPID(s->line.conn);
-    s->place = place_of(s);
+    doorbell_place(s);
     s->vigil = 0; /* another server may be the one that answers now, and lack what we saw */
     pg_keep_vigil(s, answer_u64(r, 0, 6));
     s->greeted = true;

@@ -18,13 +18,12 @@
     X(sqlite3_errmsg) X(sqlite3_errstr) X(sqlite3_exec) X(sqlite3_extended_errcode)                \
     X(sqlite3_file_control) X(sqlite3_filename_wal) X(sqlite3_finalize) X(sqlite3_free)            \
     X(sqlite3_get_autocommit) X(sqlite3_libversion) X(sqlite3_libversion_number) X(sqlite3_malloc) \
-    X(sqlite3_mprintf) X(sqlite3_next_stmt) X(sqlite3_open)                                    \
-    X(sqlite3_open_v2) X(sqlite3_prepare_v2) X(sqlite3_prepare_v3) X(sqlite3_reset)                \
-    X(sqlite3_snprintf) X(sqlite3_step)                                                            \
-    X(sqlite3_str_append) X(sqlite3_str_appendall) X(sqlite3_str_appendf) X(sqlite3_str_finish)    \
-    X(sqlite3_str_new) X(sqlite3_stricmp) X(sqlite3_strnicmp) X(sqlite3_system_errno)              \
-    X(sqlite3_vfs_find) X(sqlite3_vfs_register) X(sqlite3_wal_autocheckpoint)                      \
-    X(sqlite3_wal_checkpoint_v2) X(sqlite3_wal_hook)
+    X(sqlite3_mprintf) X(sqlite3_next_stmt) X(sqlite3_open) X(sqlite3_open_v2)                     \
+    X(sqlite3_prepare_v2) X(sqlite3_prepare_v3) X(sqlite3_reset) X(sqlite3_snprintf)               \
+    X(sqlite3_step) X(sqlite3_str_append) X(sqlite3_str_appendall) X(sqlite3_str_appendf)          \
+    X(sqlite3_str_finish) X(sqlite3_str_new) X(sqlite3_stricmp) X(sqlite3_strnicmp)                \
+    X(sqlite3_system_errno) X(sqlite3_vfs_find) X(sqlite3_vfs_register)                            \
+    X(sqlite3_wal_autocheckpoint) X(sqlite3_wal_checkpoint_v2) X(sqlite3_wal_hook)
 
 struct sq {
 #define SQ_MEMBER(name) __typeof__(name) *name;

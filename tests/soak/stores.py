@@ -18,6 +18,11 @@ with_etcd = load_program(pathlib.Path(__file__).resolve().parent.parent / "store
 ALIVE_MAX = 1  # sessions: the witness's, when it was killed with all the others
 
 
+def expired_by(store):
+    """When whoever was killed just now has long expired."""
+    return time.monotonic() + 3 * max(store.ttls_ms) / 1000
+
+
 class SqliteStore:
     """A file.  Nothing serves it that could be troubled."""
 
@@ -86,7 +91,7 @@ class ServedStore:
 
     def check(self):
         """(what is wrong, what was left behind).  Who was killed lives for the rest of a TTL."""
-        end = time.monotonic() + 3 * max(self.ttls_ms) / 1000
+        end = expired_by(self)
         while self.alive() > ALIVE_MAX and time.monotonic() < end:
             time.sleep(0.1)
         return [], [f"{self.alive()} sessions that live"] if self.alive() > ALIVE_MAX else []
