@@ -206,7 +206,7 @@ static void name_of(const char *text, char buf[NAME_BYTES])
 }
 
 /* A name takes a trip of its own, before the request.  A bell never does: who gives a lock back and
- * ends has rung it then, or who waits would hear of it when the session of the dead has expired. */
+ * ends has rung it then, or who waits would hear of nothing before it looks all the same. */
 static bool deserves_name(const struct pg_store *s)
 {
     bool command = s->params.count == 0;
