@@ -6,6 +6,8 @@
 #include "sim/net.h"
 #include "sim/system.h"
 
+#define NEWS_LATE_US (1500 * 1000) /* then who is rung has looked by itself */
+
 static struct {
     struct client *at[CLIENTS_MAX];
     int count;
@@ -130,6 +132,63 @@ void client_hint(int client, bool all, const char *key)
     net_send(c->host, NET_DOWN, take_hint, c, all ? 0 : store_key_hash(key));
 }
 
+struct news {
+    struct client *to;
+    const struct reply *said;
+};
+
+static bool is_asked_about(const struct client *c, int name)
+{
+    for (const struct pending *n = c->pending; n; n = n->next) {
+        if (n->work == WORK_UPDATE &&
+            server_name_index(((struct store_update *)n->op)->key[0]) == name)
+            return true;
+    }
+    return false;
+}
+
+static void take_news(void *arg, uint64_t name)
+{
+    struct news *n = arg;
+    struct client *c = n->to;
+    if (!c->closed && c->life == c->host->life && !is_asked_about(c, (int)name))
+        c->told[name] = n->said;
+    take_hint(c, store_key_hash(world.plan.name[name].name));
+}
+
+static void send_news(void *arg, uint64_t name)
+{
+    const struct news *n = arg;
+    net_send(n->to->host, NET_DOWN, take_news, arg, name);
+}
+
+/* Who tells may be stopped before it does. */
+void client_tell(int client, const char *key, const struct reply *said)
+{
+    struct news *n = world_alloc(sizeof *n);
+    *n = (struct news){clients.at[client], said};
+    if (!world.quiet && plan_has(&world.plan, FAULT_HINTS) && random_chance(&world.random, 600))
+        return;
+    int64_t late = !world.quiet && random_chance(&world.random, 300) ? NEWS_LATE_US : 0;
+    world_at(world.now_us + random_range(&world.random, 0, late), send_news, n,
+             (uint64_t)server_name_index(key));
+}
+
+bool client_knows(struct client *c, struct store_update *op)
+{
+    int name = server_name_index(op->key[0]);
+    const struct reply *p = c->told[name];
+    struct request q;
+    if (!p || p->session != c->session || is_asked_about(c, name) ||
+        c->settled[name] < c->doubt[name])
+        return false;
+    if (p->restores != server_restores())
+        return false; /* no connection is older than that, and who has none believes no news */
+    op->verdict = decide_on(op, p, &q);
+    return op->verdict >= 0 && q.what == STORE_KEEP && q.granted && q.live_count == 1 &&
+           q.live[0] == c->session;
+}
+
 /* ---- operations in flight -------------------------------------------------------------------- */
 
 static void unlink_pending(struct client *c, const struct pending *n)
@@ -146,6 +205,7 @@ static void go_on(struct client *c, struct pending *n, const struct reply *p)
 {
     struct store_update *op = (struct store_update *)n->op;
     int name = server_name_index(op->key[0]);
+    c->told[name] = NULL;
     if (n->commits && !p->conflict) {
         if (c->settled[name] < n->doubt)
             c->settled[name] = n->doubt;
@@ -173,6 +233,10 @@ static void finish(struct client *c, struct pending *n, const struct reply *p)
             ((struct store_session_open *)n->op)->session = p->session;
         if (n->work == WORK_OPEN)
             c->notices = 0;
+        if (n->work == WORK_OPEN && p->code == 0)
+            c->session = p->session;
+        if ((n->work == WORK_OPEN || n->work == WORK_RENEW) && p->code == 0)
+            c->vigil = p->deletions + 1;
         if (n->work == WORK_RENEW && p->code == 0) {
             ((struct store_session_renew *)n->op)->noticed = p->notices != c->notices;
             c->notices = p->notices;

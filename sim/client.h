@@ -43,6 +43,8 @@ struct client {
     uint64_t doubt[PLAN_NAMES_MAX];   /* counts abandoned updates */
     uint64_t settled[PLAN_NAMES_MAX]; /* ... that can do no harm any more */
     uint64_t notices; /* of the session, that were reported */
+    uint64_t session, vigil;
+    const struct reply *told[PLAN_NAMES_MAX]; /* the last that is known of a name is news */
     struct engine_cost cost;
 };
 
@@ -60,6 +62,9 @@ void client_send(struct client *c, struct request *q, enum work work, struct sto
 
 /* Takes what has arrived. */
 void client_process(struct client *c);
+
+/* Whether news tell of a grant that ends the operation. */
+bool client_knows(struct client *c, struct store_update *op);
 
 /* Gives up an operation in flight. */
 void client_abandon(struct client *c, struct store_op *op);

@@ -59,6 +59,7 @@ int decide_on(struct store_update *op, const struct reply *p, struct request *q)
     int verdict = op->decide(op->arg, &view);
     if (verdict < 0)
         return verdict;
+    q->granted = view.granted && view.undisturbed;
     const struct decision *d = op->arg; /* for the judge: an engine never looks into it */
     q->mark = (struct mark){.rule = d->rule, .id = d->id, .token = d->token};
     if (d->rule == DECIDE_ASK) {

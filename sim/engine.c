@@ -41,6 +41,8 @@ static void engine_update(struct store *s, struct store_update *op)
     set_key(&q, op->key[0]);
     if (world.plan.embedded)
         embedded_update(c, op);
+    else if (client_knows(c, op))
+        store_op_finish(&op->op, 0);
     else
         client_send(c, &q, WORK_UPDATE, &op->op);
 }
@@ -137,6 +139,11 @@ static bool engine_next_hint(struct store *s, struct store_hint *ret)
     return found;
 }
 
+static uint64_t engine_vigil(struct store *s)
+{
+    return world.plan.tells ? client_of(s)->vigil : 0;
+}
+
 static int engine_fd(struct store *s)
 {
     return client_of(s)->bell;
@@ -197,6 +204,7 @@ static const struct store_ops ops = {
     .watch_sessions = engine_watch_sessions,
     .watch_all = engine_watch_all,
     .next_hint = engine_next_hint,
+    .vigil = engine_vigil,
     .fd = engine_fd,
     .process = engine_process,
     .due = engine_due,

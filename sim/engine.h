@@ -8,6 +8,8 @@
  *  - an operation that was abandoned may still be under way.  So the next update of the same key
  *    writes in any case, if only a new version: whatever was under way then fails.  Without this a
  *    ticket could enter a record after its owner had made sure that it is not there (P2).
+ * In half of the runs who is rung is told what was committed (GRANTS in store/store.h), however
+ * late, and does not ask again when that is a grant.
  */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H

@@ -88,4 +88,5 @@ void plan_draw(struct plan *p, uint64_t seed)
     draw_actors(p, &r);
     p->chaos_us = random_range(&r, 5, 12) * p->longest_ttl_ms * 1000;
     p->steps = (uint64_t)random_range(&r, 20, 240);
+    p->tells = random_chance(&r, 500) && !p->embedded;
 }

@@ -39,6 +39,7 @@ struct plan {
     unsigned faults;
     bool embedded; /* the store is on the machine of its users, and answers at once */
     bool attentive; /* every claim is checked after every event, not only when its owner does */
+    bool tells; /* who is rung is told what was committed, and it hears of deletions */
     bool announce; /* a holder announces its token to the resource before it writes */
     int actors;
     int names;

@@ -18,7 +18,7 @@ struct session_row {
 
 /* What a copy of the store copies. */
 struct data {
-    uint64_t revision, floor, next_session;
+    uint64_t revision, floor, next_session, deletions;
     struct record_state record[PLAN_NAMES_MAX];
     struct session_row session[SERVER_SESSIONS_MAX];
 };
@@ -41,7 +41,7 @@ static struct {
     int64_t down_until_us, stalled_until_us;
     bool stalls_records;
     bool went_back; /* restored, and no operator has raised the floor yet */
-    uint64_t reserved;
+    uint64_t reserved, restores;
 } server;
 
 struct host server_host;
@@ -171,12 +171,14 @@ static int serve_session(const struct request *q, struct reply *p)
     switch (q->kind) {
     case REQUEST_OPEN:
         p->session = session_open(q->ttl_ms, q->client);
+        p->deletions = server.now.deletions;
         return p->session != 0 ? 0 : TENURE_BUSY;
     case REQUEST_RENEW:
         if (!s)
             return TENURE_LOST;
         s->heard_us = host_clock_us(&server_host);
         p->notices = s->notices;
+        p->deletions = server.now.deletions;
         return 0;
     default:
         if (s)
@@ -217,6 +219,16 @@ static bool is_current(const struct request *q, const struct record_state *r)
     return !told || told->heard_us / 1000 < q->decided_ms || world.plan.embedded;
 }
 
+/* The store as it is since this commit, for who is rung about it. */
+static struct reply *news_for(const struct request *q, uint64_t session)
+{
+    struct reply *p = world_alloc(sizeof *p);
+    describe(q, p);
+    p->session = session;
+    p->restores = server.restores;
+    return p;
+}
+
 static void follow_up(const struct request *q)
 {
     struct session_row *told = session_find(q->notice);
@@ -224,7 +236,9 @@ static void follow_up(const struct request *q)
         told->notices++;
     for (int i = 0; i < q->ring_count; i++) {
         const struct session_row *s = session_find(q->ring[i]);
-        if (s)
+        if (s && world.plan.tells)
+            client_tell(s->client, q->key, news_for(q, s->id));
+        else if (s)
             client_hint(s->client, false, q->key);
     }
     for (int c = 0; c < server.clients; c++) {
@@ -248,6 +262,7 @@ static void commit(const struct request *q, struct reply *p)
         server.reserved += FLOOR_BLOCK;
     if (q->what == STORE_KEEP && r->version == 0)
         server.now.floor++; /* nothing else could make a late commit notice */
+    server.now.deletions += q->what == STORE_DELETE;
     if (q->what == STORE_DELETE)
         *r = (struct record_state){0};
     else if (q->what == STORE_PUT)
@@ -371,6 +386,7 @@ static void go_back(void)
     server.now = server.copy;
     server.now.next_session = now.next_session;
     server.now.revision = now.revision + 1;
+    server.now.deletions = now.deletions + 1;
     for (int i = 0; i < SERVER_SESSIONS_MAX; i++) {
         if (now.session[i].alive)
             judge_session_ended(now.session[i].id);
@@ -382,6 +398,11 @@ static void go_back(void)
     }
 }
 
+uint64_t server_restores(void)
+{
+    return server.restores;
+}
+
 bool server_restore(void)
 {
     if (!server.has_copy || server.went_back)
@@ -389,6 +410,7 @@ bool server_restore(void)
     uint64_t floor = server.now.floor + FLOOR_BLOCK;
     go_back();
     server.went_back = true;
+    server.restores++;
     world_at(world.now_us + (world.plan.longest_ttl_ms + 1000) * US_PER_MS, operator_acts, NULL,
              floor);
     return true;
@@ -409,6 +431,7 @@ bool server_remove(int name)
     struct record_state *r = &server.now.record[name];
     if (r->version == 0)
         return false;
+    server.now.deletions++;
     *r = (struct record_state){0};
     judge_replaced(name, r);
     return true;

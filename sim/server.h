@@ -53,6 +53,7 @@ struct request {
     int ring_count;
     uint64_t notice;
     int64_t decided_ms; /* facts.now of the decision */
+    bool granted; /* the decision may rest on news: GRANTS in store/store.h */
     struct mark mark;
     /* sessions */
     uint64_t session;
@@ -86,6 +87,8 @@ struct reply {
     int alive_count;
     uint64_t session;
     uint64_t notices;
+    uint64_t deletions; /* of records, so far: with OPEN and RENEW */
+    uint64_t restores;  /* so far: with news */
 };
 
 /* The server's machine. */
@@ -115,11 +118,15 @@ void server_crash(int64_t down_us);
 /* Nothing is answered, or (records_only) what concerns sessions is: a table is locked. */
 void server_stall(int64_t us, bool records_only);
 void server_remember(void);        /* takes a copy */
+uint64_t server_restores(void);    /* how often that was done: each breaks all connections */
 bool server_restore(void);         /* goes back to the copy; refuses until an operator has acted */
 void server_lose_last(void);       /* embedded: the machine died with the last commits */
 bool server_remove(int name);      /* deletes a record without a word */
 
 /* A hint on its way to a client; sim/engine.c carries it. */
 void client_hint(int client, bool all, const char *key);
+
+/* ... and with what the store was when it had to (sim/client.c). */
+void client_tell(int client, const char *key, const struct reply *said);
 
 #endif

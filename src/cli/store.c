@@ -79,8 +79,8 @@ static int show_and_close(tenure *t)
     return output_finish(EXIT_FINE);
 }
 
-/* A store that is not there, by its mistyped name maybe, is not made to be upgraded; only what has
- * to be brought forward by its owner's command, as in PostgreSQL, is not opened by this alone. */
+/* A store that is not there, by its mistyped name maybe, is not made to be upgraded.  What opening
+ * it does not bring forward, as in PostgreSQL, its owner's command does. */
 static int upgrade(const struct invocation *inv)
 {
     tenure_options opt = TENURE_OPTIONS_INIT;
@@ -89,7 +89,11 @@ static int upgrade(const struct invocation *inv)
     const char *where = option_text(inv, OPT_STORE, NULL);
     opt.flags = TENURE_EXISTING;
     int code = tenure_open(where, &opt, &t, &err); /* which migrates a local store */
-    if (code == TENURE_FOREIGN && (code = tenure_init(where, &err)) == 0)
+    if (code == 0)
+        tenure_close(t);
+    if (code == 0 || code == TENURE_FOREIGN)
+        code = tenure_init(where, &err);
+    if (code == 0)
         code = tenure_open(where, &opt, &t, &err);
     return code < 0 ? client_fail(&err) : show_and_close(t);
 }

@@ -132,6 +132,16 @@ static void draw_ticket(tenure_claim *c)
     c->id = (struct ticket_id){t->session.id, t->session.next_serial++};
     snprintf(c->ticket_text, sizeof c->ticket_text, "%llu.%llu", (unsigned long long)c->id.session,
              (unsigned long long)c->id.serial);
+    c->vigil_drawn = store_vigil(t->store);
+    c->notices_drawn = t->session.notices;
+}
+
+/* Whether nobody can have taken back what the ticket was granted, whenever that was: that shows in
+ * a renewal that is answered with a notice, in another vigil, or in asking for it again. */
+static bool is_undisturbed(const tenure_claim *c)
+{
+    return c->vigil_drawn != 0 && c->vigil_drawn == c->vigil_asked &&
+           c->notices_drawn == c->handle->session.notices;
 }
 
 void claim_send(tenure_claim *c, enum claim_question question, struct instant now)
@@ -146,6 +156,8 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
     case QUESTION_ASK:
         if (c->id.session == 0)
             draw_ticket(c);
+        else
+            c->vigil_drawn = 0; /* it may have been granted, and taken away, before */
         d->rule = DECIDE_ASK;
         d->ask = (struct ask){
             .id = c->id,
@@ -162,6 +174,7 @@ void claim_send(tenure_claim *c, enum claim_question question, struct instant no
         break;
     case QUESTION_LOOK:
         d->rule = DECIDE_LOOK;
+        d->undisturbed = is_undisturbed(c);
         c->look_due = false;
         break;
     case QUESTION_LEAVE:

@@ -80,6 +80,7 @@ int decision_apply(void *arg, struct store_view *view)
     enum verdict verdict = decide(d, c, view);
 
     view->granted = d->rule == DECIDE_LOOK && d->token == 0 && verdict == VERDICT_HELD;
+    view->undisturbed = d->undisturbed;
 
     bool exists = view->in[0].len > 0;
     if (exists && is_forgettable(c, view->facts.now)) {

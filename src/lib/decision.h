@@ -34,6 +34,7 @@ struct decision {
     struct ask ask;      /* ASK, LEASE_TAKE */
     struct ticket_id id; /* LOOK, LEAVE, SERVE, PUBLISH */
     uint64_t token;      /* LOOK, LEASE_*, END */
+    bool undisturbed;    /* LOOK: GRANTS in store/store.h */
     struct span ttl;     /* LEASE_RENEW */
     enum cause cause;    /* END */
     struct text value;   /* PUBLISH */

@@ -116,6 +116,8 @@ struct tenure_claim {
     tenure_claim *parting_next;     /* in the handle's list, unless it is taken */
     tenure_claim *takes, *taken_by; /* who leaves with the question in flight, and with whose */
 
+    uint64_t vigil_drawn;   /* store_vigil() when the ticket was drawn; 0: it was asked for again */
+    uint64_t notices_drawn; /* session.notices then */
     uint64_t vigil_asked; /* store_vigil() when the question in flight was sent, */
     uint64_t vigil;       /* and when the last one was that found it held */
     struct instant counted;  /* what the deadline of a held claim is counted from */

@@ -14,6 +14,7 @@
 #define WAITING_MAX 64 /* rings that were not heard yet; further ones fail */
 #define RINGER "tenure-ring/"
 #define DIGITS 16
+#define HAS_NEWS '+' /* at the end of the ringer's name */
 
 /* A name that begins with a zero is in no file system. */
 static socklen_t address_of(const char *name, struct sockaddr_un *ret)
@@ -32,29 +33,34 @@ static int open_socket(void)
 }
 
 /* Takes a name that says the number, and is nobody else's. */
-static bool say(int fd, uint64_t number)
+static bool say(int fd, uint64_t number, bool has_news)
 {
     char name[DOORBELL_NAME_MAX];
     uint64_t mark;
     struct sockaddr_un address;
     if (getrandom(&mark, sizeof mark, GRND_NONBLOCK) != (ssize_t)sizeof mark)
         return false;
-    snprintf(name, sizeof name, RINGER "%0*llx/%llx", DIGITS, (unsigned long long)number,
-             (unsigned long long)mark);
+    const char end[] = {has_news ? HAS_NEWS : '\0', '\0'};
+    snprintf(name, sizeof name, RINGER "%0*llx/%llx%s", DIGITS, (unsigned long long)number,
+             (unsigned long long)mark, end);
     socklen_t len = address_of(name, &address);
     return bind(fd, (struct sockaddr *)&address, len) == 0;
 }
 
-/* What one that rings has said; 0: nothing. */
-static uint64_t number_of(const struct sockaddr_un *address, socklen_t len)
+/* What one that rings has said. */
+static void read_name(const struct sockaddr_un *address, socklen_t len, uint64_t *ret_number,
+                      bool *ret_news)
 {
     const char *name = address->sun_path + 1;
-    size_t least = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(RINGER) + DIGITS;
+    size_t head = offsetof(struct sockaddr_un, sun_path) + 1;
     char digits[DIGITS + 1] = "";
-    if (len < least || memcmp(name, RINGER, strlen(RINGER)) != 0)
-        return 0;
+    *ret_number = 0;
+    *ret_news = false;
+    if (len < head + strlen(RINGER) + DIGITS || memcmp(name, RINGER, strlen(RINGER)) != 0)
+        return;
     memcpy(digits, name + strlen(RINGER), DIGITS);
-    return strtoull(digits, NULL, 16);
+    *ret_number = strtoull(digits, NULL, 16);
+    *ret_news = name[len - head - 1] == HAS_NEWS;
 }
 
 /* Whether who hung it up, or who rang, was of our user then. */
@@ -79,7 +85,7 @@ int doorbell_hang(const char *name)
     return -e;
 }
 
-int doorbell_hear(int fd, uint64_t *ret)
+int doorbell_hear(int fd, struct ring *ret)
 {
     for (int i = 0; i <= WAITING_MAX; i++) {
         struct sockaddr_un from;
@@ -87,23 +93,35 @@ int doorbell_hear(int fd, uint64_t *ret)
         int one = accept4(fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (one < 0)
             return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-        bool ours = is_ours(one);
-        close(one);
-        if (ours) {
-            *ret = number_of(&from, len);
+        bool ours = is_ours(one), news = false;
+        if (ours)
+            read_name(&from, len, &ret->number, &news);
+        ret->line = news ? one : -1;
+        if (!news)
+            close(one);
+        if (ours)
             return 1;
-        }
     }
     return 0;
 }
 
-bool doorbell_ring(const char *name, uint64_t number)
+ssize_t doorbell_listen(int line, void *buf, size_t cap)
+{
+    ssize_t len = recv(line, buf, cap, MSG_DONTWAIT | MSG_TRUNC);
+    if (len < 0)
+        return errno == EAGAIN || errno == EINTR ? -EAGAIN : 0;
+    return (size_t)len > cap ? 0 : len;
+}
+
+bool doorbell_ring(const char *name, uint64_t number, const void *news, size_t len)
 {
     struct sockaddr_un address;
-    socklen_t len = address_of(name, &address);
+    socklen_t size = address_of(name, &address);
     int fd = open_socket();
-    bool rung = fd >= 0 && say(fd, number) &&
-                connect(fd, (struct sockaddr *)&address, len) == 0 && is_ours(fd);
+    bool rung = fd >= 0 && say(fd, number, len > 0) &&
+                connect(fd, (struct sockaddr *)&address, size) == 0 && is_ours(fd);
+    if (rung && len > 0 && send(fd, news, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        len = 0; /* the line ends without a word, and who hears that looks */
     if (fd >= 0)
         close(fd);
     return rung;

@@ -7,13 +7,15 @@
  *
  * A ring carries one number, and promises nothing: it says "look there".  Nothing here waits: who
  * is woken by a ring may be there before the ringer has gone on, so the number comes with the ring,
- * as the ringer's own name.
+ * as the ringer's own name.  What is to be told besides follows a moment later, on a line.
  */
 #ifndef OS_DOORBELL_H
 #define OS_DOORBELL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define DOORBELL_NAME_MAX 100
 
@@ -22,12 +24,22 @@
  * when one hangs there. */
 int doorbell_hang(const char *name);
 
-/* Takes a ring: 1, and *ret is its number, or 0 when who rang has said none; 0: there is none; or a
- * negative errno: there is one that cannot be taken, for want of descriptors or memory.  Then the
- * descriptor stays readable: whoever waits for it would turn for ever, and takes it down. */
-int doorbell_hear(int fd, uint64_t *ret);
+struct ring {
+    uint64_t number; /* 0: who rang has said none */
+    int line;        /* the caller's to close: on it the news come; -1: there are none */
+};
 
-/* Rings.  Says whether one of our own user's hangs there and has it. */
-bool doorbell_ring(const char *name, uint64_t number);
+/* Takes a ring: 1, and *ret is filled; 0: there is none; or a negative errno: there is one that
+ * cannot be taken, for want of descriptors or memory.  Then the descriptor stays readable: whoever
+ * waits for it would turn for ever, and takes it down. */
+int doorbell_hear(int fd, struct ring *ret);
+
+/* Takes the news: how long they are; 0: none will come, or they do not fit; -EAGAIN: not yet, the
+ * line is readable then. */
+ssize_t doorbell_listen(int line, void *buf, size_t cap);
+
+/* Rings, and tells `len` bytes of news, if any.  Says whether one of our own user's hangs there and
+ * has the ring; whether it gets the news nobody knows. */
+bool doorbell_ring(const char *name, uint64_t number, const void *news, size_t len);
 
 #endif

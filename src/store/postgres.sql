@@ -130,6 +130,7 @@ DECLARE
     told bigint[]; wrong bigint[]; mine bigint[]; others bigint[]; tail integer;
     asked bigint[] := ARRAY[]::bigint[];
     good boolean; changed boolean := false; deleted bigint := 0; f bigint; v bigint; last bigint;
+    bell bytea;
 BEGIN
     -- Who was rung looks at one record, and finds another one than it knew: most likely it is
     -- granted something now, and that needs no session but its own, which is in front.  Who sets
@@ -142,7 +143,7 @@ BEGIN
                     WHERE x.key = keys[1] AND x.version <> seen[1] AND x.version <> 1
                         AND high <= (SELECT s.last_value FROM @schema@.token s))
             SELECT 3, 1, x.version, x.floor, 0::bigint, NULL::bigint, x.bytes FROM x
-            UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m
+            UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, m.bell FROM @schema@.meta m
             UNION ALL SELECT y.* FROM x, @schema@.report(ids[: tail - 1], t) y
             UNION ALL SELECT 1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL
                 FROM x, generate_series(1, draw);
@@ -177,7 +178,7 @@ BEGIN
                         AND high <= (SELECT s.last_value FROM @schema@.token s) RETURNING 1)
                 SELECT 2, 1, nextval('@schema@.change'), NULL::bigint, NULL::bigint, NULL::bigint,
                        NULL::bytea FROM w
-                UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, NULL FROM @schema@.meta m
+                UNION ALL SELECT 0, 0, t, m.floor, NULL, NULL, m.bell FROM @schema@.meta m
                 UNION ALL SELECT 1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL
                     FROM w, generate_series(1, draw);
             GET DIAGNOSTICS rows = ROW_COUNT;
@@ -191,7 +192,7 @@ BEGIN
                         AND high <= (SELECT s.last_value FROM @schema@.token s) RETURNING u.n)
                 SELECT 2, w.n::integer, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
                        NULL::bytea FROM w
-                UNION ALL SELECT 0, 0, t, m.floor, nextval('@schema@.change'), NULL, NULL
+                UNION ALL SELECT 0, 0, t, m.floor, nextval('@schema@.change'), NULL, m.bell
                     FROM @schema@.meta m
                 UNION ALL SELECT 1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL
                     FROM generate_series(1, draw)
@@ -281,11 +282,11 @@ BEGIN
     IF changed THEN
         v := nextval('@schema@.change');
     END IF;
-    SELECT m.floor, s.last_value INTO f, last FROM @schema@.meta m, @schema@.token s;
+    SELECT m.floor, s.last_value, m.bell INTO f, last, bell FROM @schema@.meta m, @schema@.token s;
     IF last < high THEN
         PERFORM @schema@.refuse_past(high);
     END IF;
-    r := ROW (0, 0, t, f, NULL, NULL, NULL);
+    r := ROW (0, 0, t, f, NULL, NULL, bell);
     RETURN NEXT r;
     FOR i IN 1 .. draw LOOP
         r := ROW (1, 0, nextval('@schema@.token'), NULL, NULL, NULL, NULL);
@@ -489,4 +490,5 @@ BEGIN
     RETURN lifted;
 END $$;
 
+COMMENT ON FUNCTION @schema@.apply IS 'tenure, revision @revision@';
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA @schema@ FROM PUBLIC;

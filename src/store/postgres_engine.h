@@ -24,6 +24,7 @@
 #include "store/postgres_hosts.h"
 #include "store/postgres_libpq.h"
 
+#include "core/name.h"
 #include "core/timing.h"
 #include "os/clock.h"
 #include "os/fail.h"
@@ -33,9 +34,11 @@
 #include "store/neighbours.h"
 #include "store/postgres_bytes.h"
 #include "store/store.h"
+#include "wire/siphash.h"
 #include "wire/url.h"
 
 #define PG_SCHEMA_VERSION 3
+#define PG_REVISION 2 /* of the calls of that version, 1 to 9: postgres_revision.sql */
 #define PG_SCHEMA_BYTES 48
 #define PG_BATCH_MAX 64    /* decisions in one commit */
 #define PG_TOKENS_MAX 128  /* drawn ahead */
@@ -109,6 +112,7 @@ struct work {
 
     /* UPDATE, of the last decision */
     int verdict;
+    bool granted; /* and GRANTS in store/store.h lets it rest on an earlier state */
     bool writes;
     uint64_t version[STORE_KEYS_MAX]; /* what is written; 0: kept, UINT64_MAX: deleted */
     struct bytes data[STORE_KEYS_MAX];
@@ -126,6 +130,7 @@ struct known_record {
     struct cached head;
     uint64_t version; /* 0: there is no such record */
     uint64_t floor;
+    bool told; /* a doorbell was told so, and no answer has been since */
 };
 
 enum known_state { KNOWN_ALIVE, KNOWN_DEAD, KNOWN_GONE };
@@ -222,6 +227,8 @@ struct pg_store {
     struct hint_queue hints;
     struct neighbours neighbours;
     uint64_t place; /* of the store, for them; 0: not known yet */
+    bool has_bell_key;
+    uint8_t bell_key[SIPHASH_KEY_BYTES]; /* news among them are sealed with it */
     struct watch *watch;
     size_t watches, watches_cap;
     uint64_t ring_session[PG_RINGS_MAX], ring_name[PG_RINGS_MAX];
@@ -379,7 +386,8 @@ void pg_watch_sessions(struct store *store, const char *key, const uint64_t *ses
 int pg_watch_all(struct store *store, bool on, tenure_error *err);
 bool pg_next_hint(struct store *store, struct store_hint *ret);
 
-void hint_ring(struct pg_store *s, uint64_t session, uint64_t key_hash);
+/* Rings at a session about a name that was written by w. */
+void hint_ring(struct pg_store *s, const struct work *w, uint64_t session, uint64_t key_hash);
 void hint_ended(struct pg_store *s, uint64_t session); /* those who watch it are told */
 void doorbell_place(struct pg_store *s); /* the line has been greeted: where that is */
 void doorbell_step(struct pg_store *s);
@@ -391,6 +399,18 @@ void poll_request(struct pg_store *s);
 void poll_answered(struct pg_store *s, const PGresult *r);
 void ring_request(struct pg_store *s);
 
+/* ---- postgres_news.c ------------------------------------------------------------------------ */
+
+/* What a session is told of a work that is done; 0: nothing. */
+size_t news_write(struct pg_store *s, const struct work *w, uint64_t session,
+                  char buf[NEIGHBOURS_NEWS_MAX]);
+
+/* A neighbours_news_fn for the store. */
+void news_take(void *arg, const void *news, size_t len);
+
+/* Decides; true when that was on news, and they tell of a grant that is to be believed. */
+bool news_tell_grant(struct pg_store *s, struct work *w);
+
 /* ---- postgres_schema.c ---------------------------------------------------------------------- */
 
 /* Takes a URL apart: what libpq gets, and what is ours. */
@@ -398,6 +418,9 @@ int pg_parse(const struct url *url, struct pg_store *s, tenure_error *err);
 
 /* Frees what that made. */
 void pg_parsed_free(struct pg_store *s);
+
+/* A query for the revision of the store's calls, which everybody may ask. */
+void pg_revision_text(const struct pg_store *s, char *buf, size_t cap);
 
 /* What a schema of another version than ours means; returns the code. */
 int pg_version_error(const struct pg_store *s, int64_t version, tenure_error *err);

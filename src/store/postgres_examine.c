@@ -79,6 +79,15 @@ static void examine_way(const struct pg_store *s, finding_fn *fn, void *arg)
         fn(arg, false, text);
     }
     pq.PQclear(r);
+    pg_revision_text(s, text, sizeof text);
+    r = pq.PQexec(s->line.conn, text);
+    if (pq.PQresultStatus(r) == PGRES_TUPLES_OK && atoi(field(r, 0)) < PG_REVISION) {
+        snprintf(text, sizeof text, "the store's functions have revision %s, and this tenure knows "
+                                    "%d: its owner should run `tenure store upgrade`", field(r, 0),
+                 PG_REVISION);
+        fn(arg, false, text);
+    }
+    pq.PQclear(r);
     if (s->pooled)
         fn(arg, true, "a pooler stands in between: bells are not heard through it, so waiters look "
                       "four times a second");

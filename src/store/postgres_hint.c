@@ -85,14 +85,18 @@ bool pg_next_hint(struct store *store, struct store_hint *ret)
 
 /* ---- ringing -------------------------------------------------------------------------------- */
 
-void hint_ring(struct pg_store *s, uint64_t session, uint64_t key_hash)
+void hint_ring(struct pg_store *s, const struct work *w, uint64_t session, uint64_t key_hash)
 {
-    if (session == s->session)
+    char news[NEIGHBOURS_NEWS_MAX];
+    if (session == s->session) {
         hint(s, key_hash);
-    else if (!neighbours_ring(&s->neighbours, session, key_hash) && s->rings < PG_RINGS_MAX) {
-        s->ring_session[s->rings] = session;
-        s->ring_name[s->rings++] = key_hash;
+        return;
     }
+    size_t len = news_write(s, w, session, news);
+    if (neighbours_ring(&s->neighbours, session, key_hash, news, len) || s->rings >= PG_RINGS_MAX)
+        return;
+    s->ring_session[s->rings] = session;
+    s->ring_name[s->rings++] = key_hash;
 }
 
 void ring_request(struct pg_store *s)
@@ -124,7 +128,7 @@ void doorbell_place(struct pg_store *s)
 void doorbell_step(struct pg_store *s)
 {
     neighbours_settle(&s->neighbours, s->epoll, s->place, s->session);
-    neighbours_hear(&s->neighbours, &s->hints);
+    neighbours_hear(&s->neighbours, &s->hints, news_take, s);
 }
 
 /* ---- the ear -------------------------------------------------------------------------------- */

@@ -20,5 +20,6 @@ void known_record_set(struct pg_store *s, const char *key, uint64_t version, uin
     }
     k->version = version;
     k->floor = floor;
+    k->told = false;
     k->head.stamp = s->stamp;
 }

@@ -12,6 +12,7 @@
 /* C11 asks compilers for 4095 bytes of a string; ours take more. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "postgres_revision_sql.h"
 #include "postgres_sessions_sql.h"
 #include "postgres_sql.h"
 #include "postgres_tables_sql.h"
@@ -190,14 +191,24 @@ static int ask(const struct pg_store *s, PGconn *conn, const char *text, int64_t
     return code;
 }
 
-/* Adds a text for this schema. */
+/* Adds a text for this schema and revision. */
 static void put_text(struct bytes *out, const struct pg_store *s, const char *text)
 {
-    static const char mark[] = "@schema@";
+    static const char schema[] = "@schema@", revision[] = "@revision@";
+    static const char number[] = {'0' + PG_REVISION, '\0'};
     const char *next;
-    for (; (next = strstr(text, mark)) != NULL; text = next + sizeof mark - 1) {
+    for (; (next = strchr(text, '@')) != NULL;) {
         bytes_put(out, text, (size_t)(next - text));
-        bytes_put(out, s->schema, strlen(s->schema));
+        if (strncmp(next, schema, sizeof schema - 1) == 0) {
+            bytes_put(out, s->schema, strlen(s->schema));
+            text = next + sizeof schema - 1;
+        } else if (strncmp(next, revision, sizeof revision - 1) == 0) {
+            bytes_put(out, number, sizeof number - 1);
+            text = next + sizeof revision - 1;
+        } else {
+            bytes_put(out, next, 1);
+            text = next + 1;
+        }
     }
     bytes_put(out, text, strlen(text));
 }
@@ -209,6 +220,7 @@ static int make_calls(const struct pg_store *s, PGconn *conn, const char *first,
     struct bytes whole = {0};
     put_text(&whole, s, "BEGIN;");
     put_text(&whole, s, first);
+    put_text(&whole, s, postgres_revision_sql);
     put_text(&whole, s, postgres_sessions_sql);
     put_text(&whole, s, postgres_sql);
     put_text(&whole, s, last);
@@ -240,11 +252,28 @@ static int check_version(const struct pg_store *s, PGconn *conn, int64_t *ret, t
     return *ret == PG_SCHEMA_VERSION ? 0 : pg_version_error(s, *ret, err);
 }
 
+void pg_revision_text(const struct pg_store *s, char *buf, size_t cap)
+{
+    snprintf(buf, cap, "SELECT coalesce(max(substring(obj_description(p.oid, 'pg_proc') "
+                       "FROM 'revision ([0-9]+)')::integer), 1)::text "
+                       "FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
+                       "WHERE n.nspname = '%s' AND p.proname = 'apply'", s->schema);
+}
+
 /* Brings it forward, or says why not. */
 static int upgrade(const struct pg_store *s, PGconn *conn, tenure_error *err)
 {
-    int64_t version = 0;
-    int code = check_version(s, conn, &version, err);
+    char text[400];
+    int64_t version = 0, revision = 0;
+    pg_revision_text(s, text, sizeof text);
+    int code = ask(s, conn, text, 0, &revision, err);
+    if (code < 0)
+        return code;
+    code = check_version(s, conn, &version, err);
+    if (code == 0 && revision < PG_REVISION)
+        return make_calls(s, conn, "", "", err);
+    if (code == TENURE_DENIED && revision >= PG_REVISION)
+        return 0; /* who may use it and not read its tables: it has all that we could bring */
     if (version < 1 || version >= PG_SCHEMA_VERSION)
         return code;
     return make_calls(s, conn, postgres_upgrade_sql, "", err);

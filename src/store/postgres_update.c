@@ -48,7 +48,7 @@ static void forget_outcome(struct work *w)
         w->version[i] = 0;
     }
     w->ring_count = 0;
-    w->writes = false;
+    w->granted = w->writes = false;
     w->done = false;
 }
 
@@ -134,6 +134,7 @@ bool update_decide(struct pg_store *s, struct work *w, bool *ret_confirmed)
         w->verdict = TENURE_NO_MEMORY;
     if (s->relied.failed)
         w->verdict = TENURE_NO_MEMORY;
+    w->granted = view.granted && view.undisturbed;
     if (w->verdict < 0)
         w->writes = false;
     if (w->writes && w->floor > floor)
@@ -171,6 +172,11 @@ void pg_update(struct store *store, struct store_update *op)
         w->count++;
     }
     sort_keys(w);
+    if (news_tell_grant(s, w)) {
+        op->verdict = w->verdict;
+        work_finish(s, w, 0);
+        return;
+    }
     work_queue(s, w);
     request_next(s);
 }
@@ -353,7 +359,7 @@ static void ring(struct pg_store *s, const struct work *w)
 {
     for (int i = 0; i < w->count; i++) {
         for (uint32_t n = 0; n < w->ring_count; n++)
-            hint_ring(s, w->ring[n], store_key_hash(w->key[i]));
+            hint_ring(s, w, w->ring[n], store_key_hash(w->key[i]));
     }
 }
 

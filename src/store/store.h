@@ -50,7 +50,11 @@
  * state was committed; no later one is known; and it is not older than the last renewal of the
  * session that was answered.  So whoever has told the holder to stop committed that later still,
  * and the next renewal that is answered says so (NOTICE): P3 holds as after any grant.  It is not
- * older, either, than the vigil of now, so that a deletion since then is told.
+ * older, either, than the vigil of now, so that a deletion since then is told.  An engine that
+ * cannot tell which state is the older one may rest on any that was committed when the decision
+ * says `undisturbed`: since the ticket was drawn the vigil has been the same, and no renewal has
+ * been answered with `noticed`; and it was asked for once.  No ticket is drawn twice, so the grant
+ * is not older than that.
  *
  * HINTS.  store_next_hint() tells that a name may have changed for this handle's session (it was
  * rung, or a session that it watches has ended), or that its own session has ended.  Hints may
@@ -98,6 +102,7 @@ struct store_view {
     struct store_write out[STORE_KEYS_MAX];
     struct effects *fx; /* whom to ring, who must take notice; cleared before each call */
     bool granted; /* out: the verdict is a grant that was not known before; GRANTS above */
+    bool undisturbed; /* out: nothing happened since its ticket was drawn that could undo it */
 
     /* Where each record has a clock of its own, facts.now is the latest of them; who compares
      * instants of several records takes store_facts_of(). */

@@ -167,6 +167,49 @@ def test_an_older_schema_is_brought_forward_with_its_rights_and_its_tokens(cli, 
     assert ask(server, f"SELECT count(*) FROM {schema}.session") == "0"  # it closed them
 
 
+def back_to_revision_1(server, schema):
+    """What `store init` made before there were revisions, as far as they differ."""
+    apply = server.sql("SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'apply' AND "
+                       f"pronamespace = '{schema}'::regnamespace", "tenure")
+    server.sql(f"{apply.replace('m.bell', 'NULL::bytea')}; ALTER TABLE {schema}.meta DROP bell; "
+               f"COMMENT ON FUNCTION {schema}.apply IS NULL", "tenure")
+
+
+def revision(server, schema):
+    return server.sql("SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE proname = 'apply' "
+                      f"AND pronamespace = '{schema}'::regnamespace", "tenure")
+
+
+def test_functions_of_an_older_revision_serve_until_their_owner_upgrades_them(cli, server, schema):
+    grant_rights(server, schema)
+    now = revision(server, schema)
+    back_to_revision_1(server, schema)
+    owner = cli.env["TENURE_STORE"]
+    user = cli.env["TENURE_STORE"] = owner.replace("postgres@", "app@")
+    holder, token = holds(cli, "60s")
+    assert "store upgrade" in cli.run("doctor").out
+    denied = cli.run("store", "upgrade")
+    assert denied.code == DENIED and "permission denied" in denied.err
+    cli.env["TENURE_STORE"] = owner
+    assert cli.run("store", "upgrade").code == 0 and revision(server, schema) == now
+    cli.env["TENURE_STORE"] = user
+    assert cli.run("store", "upgrade").code == 0  # nothing is left to be done
+    assert "store upgrade" not in cli.run("doctor").out
+    assert cli.holders("job")[0]["token"] == token
+    holder.send(signal.SIGTERM)
+    holder.wait()
+    assert cli.lock_once() > token
+
+
+def test_functions_of_a_newer_revision_are_left_alone(cli, server, schema):
+    newer = "tenure, revision 999"
+    server.sql(f"COMMENT ON FUNCTION {schema}.apply IS '{newer}'", "tenure")
+    for verb in "init", "upgrade":
+        assert cli.run("store", verb).code == 0
+    assert revision(server, schema) == newer
+    assert "store upgrade" not in cli.run("doctor").out
+
+
 def test_a_role_with_the_documented_rights_can_use_it_and_nothing_else(cli, server, schema):
     cli.env["TENURE_STORE"] = cli.store.replace("postgres@", "app@")
     done = cli.run("lock", "job", "--", "true")

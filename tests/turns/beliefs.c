@@ -1,4 +1,5 @@
 /* tests/turns/beliefs.c - what a handle may believe when answers come late, or never. */
+#include "lib/handle.h"
 #include "script.h"
 #include "tap.h"
 
@@ -337,9 +338,80 @@ static void who_waits_keeps_its_place_however_silent_it_is(void)
     tenure_close(holder);
 }
 
+/* Holds y, waits for x behind another handle, and has looked at it under the vigil 1. */
+static tenure_claim *waiter_that_looks(tenure **ret, tenure **ret_other, tenure_claim **ret_y)
+{
+    tenure_claim *c = NULL;
+    script_begin();
+    script_vigil(1);
+    tenure *other = script_open(TTL, 0), *t = script_open(TTL, 0);
+    *ret = t;
+    *ret_other = other;
+    *ret_y = acquired(t, "y");
+    if (!*ret_y || !acquired(other, "x") || tenure_ask(t, "x", NULL, &c, &err) < 0)
+        return NULL;
+    script_run(TTL);
+    return c;
+}
+
+/* Whether the last look at it could have been answered by news. */
+static bool may_hear_news(const tenure_claim *c)
+{
+    return tenure_check(c) == TENURE_WAITING && c->decision.rule == DECIDE_LOOK &&
+           c->decision.undisturbed;
+}
+
+/* P3, GRANTS in store/store.h: the state that tells of it may be from before what undid it. */
+static void news_may_be_old_only_while_nothing_can_have_taken_the_grant_back(void)
+{
+    tenure *t, *other;
+    tenure_claim *y, *c = waiter_that_looks(&t, &other, &y);
+    CHECK(c && may_hear_news(c));
+    script_vigil(2); /* a record was deleted, or the server is another one */
+    script_run(TTL);
+    CHECK(tenure_check(c) == TENURE_WAITING && !may_hear_news(c));
+    script_vigil(1);
+    script_run(TTL);
+    CHECK(may_hear_news(c));
+    script_vigil(0); /* nobody hears of deletions now */
+    script_run(TTL);
+    CHECK(tenure_check(c) == TENURE_WAITING && !may_hear_news(c));
+    tenure_close(t);
+    tenure_close(other);
+
+    c = waiter_that_looks(&t, &other, &y); /* somebody is told to stop: x, for all that one knows */
+    CHECK(c && may_hear_news(c));
+    CHECK(tenure_evict(other, "y", tenure_claim_token(y), "op", "test", &err) == 0);
+    CHECK(tenure_release(y, &err) == 0);
+    script_run(TTL);
+    CHECK(tenure_check(c) == TENURE_WAITING && !may_hear_news(c));
+    tenure_close(t);
+    tenure_close(other);
+}
+
+/* The first time it may have been granted, and its record been taken away since. */
+static void news_are_not_of_a_ticket_that_was_asked_for_again(void)
+{
+    tenure *t, *other;
+    tenure_claim *y, *c = waiter_that_looks(&t, &other, &y), *d = NULL;
+    CHECK(c && acquired(other, "z"));
+    script_lose(1, CALL_UPDATE, 1);
+    tenure_terms later = TENURE_TERMS_INIT;
+    later.later = true;
+    CHECK(tenure_ask(t, "z", &later, &d, &err) == 0);
+    script_run(TTL);
+    script_run(TTL);
+    CHECK(tenure_check(d) == TENURE_WAITING && d->decision.rule == DECIDE_LOOK);
+    CHECK(!may_hear_news(d) && may_hear_news(c));
+    tenure_close(t);
+    tenure_close(other);
+}
+
 int main(void)
 {
-    return TAP_RUN(TAP(a_late_look_extends_no_claim_whose_own_deadline_has_passed),
+    return TAP_RUN(TAP(news_may_be_old_only_while_nothing_can_have_taken_the_grant_back),
+                   TAP(news_are_not_of_a_ticket_that_was_asked_for_again),
+                   TAP(a_late_look_extends_no_claim_whose_own_deadline_has_passed),
                    TAP(who_waits_keeps_its_place_however_silent_it_is),
                    TAP(a_loss_that_check_has_shown_is_final),
                    TAP(a_renewal_that_came_with_a_notice_counts_after_the_look_and_not_before),

@@ -39,6 +39,7 @@ static struct {
     int count;
     unsigned turns; /* since the clock moved */
     void (*meanwhile)(void);
+    uint64_t vigil;
 } script = {.now = {1000000}};
 
 static void set_clock(struct instant when)
@@ -308,6 +309,12 @@ static const char *url(struct store *store)
     return script.url;
 }
 
+static uint64_t vigil(struct store *store)
+{
+    (void)store;
+    return script.vigil;
+}
+
 static const struct store_ops scripted_ops = {
     .scheme = "script",
     .close = close_store,
@@ -320,6 +327,7 @@ static const struct store_ops scripted_ops = {
     .watch_sessions = watch_sessions,
     .watch_all = watch_all,
     .next_hint = next_hint,
+    .vigil = vigil,
     .fd = bell,
     .process = process,
     .due = due,
@@ -361,6 +369,7 @@ int store_init(const char *text, tenure_error *err)
 void script_begin(void)
 {
     script.count = 0;
+    script.vigil = 0;
     snprintf(script.url, sizeof script.url, "memory:%d", ++script.serial);
 }
 
@@ -496,6 +505,11 @@ bool script_has(const char *name)
     struct store_update op = {.count = 1, .key = {name}, .decide = look, .arg = &has};
     store_update(any_inner(), &op);
     return has;
+}
+
+void script_vigil(uint64_t number)
+{
+    script.vigil = number;
 }
 
 bool script_is_readable(int handle)

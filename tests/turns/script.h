@@ -59,6 +59,9 @@ void script_put(const char *name, const void *bytes, size_t len);
 /* Whether the store has a record of this name. */
 bool script_has(const char *name);
 
+/* What store_vigil() says; at the beginning 0: nobody hears of deletions. */
+void script_vigil(uint64_t number);
+
 /* Whether the handle's descriptor is readable. */
 bool script_is_readable(int handle);
 

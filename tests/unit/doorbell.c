@@ -17,6 +17,21 @@
 
 static char name[DOORBELL_NAME_MAX];
 
+/* One without news. */
+static int hear(int fd, uint64_t *ret)
+{
+    struct ring r = {0, -1};
+    int code = doorbell_hear(fd, &r);
+    if (code == 1)
+        *ret = r.number;
+    return r.line < 0 ? code : -1;
+}
+
+static bool ring(const char *to, uint64_t number)
+{
+    return doorbell_ring(to, number, NULL, 0);
+}
+
 static int hang(void)
 {
     static int count;
@@ -29,21 +44,21 @@ static void a_ring_is_heard_once_and_in_order(void)
     uint64_t heard = 0;
     int fd = hang();
     CHECK(fd >= 0);
-    CHECK(doorbell_hear(fd, &heard) == 0);
-    CHECK(doorbell_ring(name, 7) && doorbell_ring(name, UINT64_MAX));
-    CHECK(doorbell_hear(fd, &heard) == 1 && heard == 7);
-    CHECK(doorbell_hear(fd, &heard) == 1 && heard == UINT64_MAX);
-    CHECK(doorbell_hear(fd, &heard) == 0);
+    CHECK(hear(fd, &heard) == 0);
+    CHECK(ring(name, 7) && ring(name, UINT64_MAX));
+    CHECK(hear(fd, &heard) == 1 && heard == 7);
+    CHECK(hear(fd, &heard) == 1 && heard == UINT64_MAX);
+    CHECK(hear(fd, &heard) == 0);
     close(fd);
 }
 
 static void where_none_hangs_the_ringer_is_told(void)
 {
     int fd = hang();
-    CHECK(fd >= 0 && doorbell_ring(name, 1));
+    CHECK(fd >= 0 && ring(name, 1));
     close(fd);
-    CHECK(!doorbell_ring(name, 1));
-    CHECK(!doorbell_ring("tenure-test/none", 1));
+    CHECK(!ring(name, 1));
+    CHECK(!ring("tenure-test/none", 1));
 }
 
 static void a_name_is_one_doorbell_and_free_when_it_was_taken_down(void)
@@ -60,14 +75,14 @@ static void nobody_waits_for_one_who_does_not_hear(void)
 {
     int fd = hang(), rings = 0;
     CHECK(fd >= 0);
-    while (rings < 10000 && doorbell_ring(name, 1))
+    while (rings < 10000 && ring(name, 1))
         rings++;
     CHECK(rings > 0 && rings < 10000);
     uint64_t heard;
     for (int i = 0; i < rings; i++)
-        CHECK(doorbell_hear(fd, &heard) == 1 && heard == 1);
-    CHECK(doorbell_hear(fd, &heard) == 0);
-    CHECK(doorbell_ring(name, 2)); /* there is room again */
+        CHECK(hear(fd, &heard) == 1 && heard == 1);
+    CHECK(hear(fd, &heard) == 0);
+    CHECK(ring(name, 2)); /* there is room again */
     close(fd);
 }
 
@@ -77,7 +92,7 @@ static void hear_and_tell(int fd, int out)
     struct pollfd p = {.fd = fd, .events = POLLIN};
     uint64_t heard;
     while (poll(&p, 1, -1) == 1) {
-        while (doorbell_hear(fd, &heard) == 1) {
+        while (hear(fd, &heard) == 1) {
             if (write(out, &heard, sizeof heard) != (ssize_t)sizeof heard)
                 _exit(1);
         }
@@ -97,7 +112,7 @@ static void who_wakes_at_once_hears_all_of_it_and_the_ringer_is_told_so(void)
     uint64_t rounds = 0, heard = 0;
     while (rounds < 3000 && heard == rounds) {
         struct pollfd p = {.fd = told[0], .events = POLLIN};
-        if (!doorbell_ring(name, ++rounds) || poll(&p, 1, 10000) != 1 ||
+        if (!ring(name, ++rounds) || poll(&p, 1, 10000) != 1 ||
             read(told[0], &heard, sizeof heard) != (ssize_t)sizeof heard)
             break;
     }
@@ -129,7 +144,7 @@ static void who_does_not_say_why_is_heard_all_the_same(void)
         _exit(come_and_go());
     int status = -1;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    CHECK(doorbell_hear(fd, &heard) == 1 && heard == 0);
+    CHECK(hear(fd, &heard) == 1 && heard == 0);
     close(fd);
 }
 
@@ -145,9 +160,9 @@ static int as_a_stranger(int (*fn)(const char *))
     return WEXITSTATUS(status);
 }
 
-static int ring(const char *to)
+static int ring_it(const char *to)
 {
-    return doorbell_ring(to, 5);
+    return ring(to, 5);
 }
 
 static void a_stranger_neither_rings_nor_is_rung(void)
@@ -156,10 +171,10 @@ static void a_stranger_neither_rings_nor_is_rung(void)
     if (geteuid() != 0)
         return; /* nobody else can be had */
     int fd = hang();
-    CHECK(fd >= 0 && as_a_stranger(ring) == 0);
-    CHECK(as_a_stranger(ring) == 0 && doorbell_ring(name, 6));
-    CHECK(doorbell_hear(fd, &heard) == 1 && heard == 6);
-    CHECK(doorbell_hear(fd, &heard) == 0);
+    CHECK(fd >= 0 && as_a_stranger(ring_it) == 0);
+    CHECK(as_a_stranger(ring_it) == 0 && ring(name, 6));
+    CHECK(hear(fd, &heard) == 1 && heard == 6);
+    CHECK(hear(fd, &heard) == 0);
     close(fd);
 
     int said[2]; /* the stranger has taken a name that we ring */
@@ -174,10 +189,58 @@ static void a_stranger_neither_rings_nor_is_rung(void)
     }
     bool hangs = false;
     CHECK(child > 0 && read(said[0], &hangs, sizeof hangs) == (ssize_t)sizeof hangs && hangs);
-    bool heard_us = doorbell_ring(name, 1);
+    bool heard_us = ring(name, 1);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     CHECK(!heard_us);
+}
+
+/* What a ring tells, in `cap` bytes at buf: as doorbell_listen(). */
+static ssize_t news_of(const struct ring *r, void *buf, size_t cap)
+{
+    struct pollfd p = {.fd = r->line, .events = POLLIN};
+    return r->line >= 0 && poll(&p, 1, 10000) == 1 ? doorbell_listen(r->line, buf, cap) : -1;
+}
+
+static void what_is_told_comes_whole_behind_the_ring(void)
+{
+    char told[1000], heard[1001];
+    struct ring r = {0, -1};
+    int fd = hang();
+    memset(told, 'x', sizeof told);
+    CHECK(fd >= 0 && doorbell_ring(name, 7, told, sizeof told));
+    CHECK(doorbell_ring(name, 8, told, sizeof told) && ring(name, 9));
+    CHECK(doorbell_hear(fd, &r) == 1 && r.number == 7);
+    CHECK(news_of(&r, heard, sizeof heard) == sizeof told);
+    CHECK(memcmp(heard, told, sizeof told) == 0 && news_of(&r, heard, sizeof heard) == 0);
+    close(r.line);
+    CHECK(doorbell_hear(fd, &r) == 1 && r.number == 8);
+    CHECK(news_of(&r, heard, sizeof told - 1) == 0); /* no part of it */
+    close(r.line);
+    CHECK(doorbell_hear(fd, &r) == 1 && r.number == 9 && r.line < 0);
+    close(fd);
+}
+
+/* As one who says that there are news, and is stopped before it tells them. */
+static void who_does_not_tell_keeps_nobody_waiting(void)
+{
+    char heard[10];
+    struct ring r = {0, -1};
+    int fd = hang(), said = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    struct sockaddr_un from = {.sun_family = AF_UNIX}, to = {.sun_family = AF_UNIX};
+    size_t head = offsetof(struct sockaddr_un, sun_path) + 1, len = strlen(name);
+    int n = snprintf(from.sun_path + 1, sizeof from.sun_path - 1,
+                     "tenure-ring/%016llx/%d+", 11ULL, (int)getpid());
+    memcpy(to.sun_path + 1, name, len);
+    socklen_t from_len = (socklen_t)(head + (size_t)n);
+    CHECK(fd >= 0 && n > 0 && bind(said, (struct sockaddr *)&from, from_len) == 0);
+    CHECK(connect(said, (struct sockaddr *)&to, (socklen_t)(head + len)) == 0);
+    CHECK(doorbell_hear(fd, &r) == 1 && r.number == 11 && r.line >= 0);
+    CHECK(doorbell_listen(r.line, heard, sizeof heard) == -EAGAIN);
+    close(said);
+    CHECK(news_of(&r, heard, sizeof heard) == 0);
+    close(r.line);
+    close(fd);
 }
 
 int main(void)
@@ -188,5 +251,7 @@ int main(void)
                    TAP(nobody_waits_for_one_who_does_not_hear),
                    TAP(who_wakes_at_once_hears_all_of_it_and_the_ringer_is_told_so),
                    TAP(who_does_not_say_why_is_heard_all_the_same),
+                   TAP(what_is_told_comes_whole_behind_the_ring),
+                   TAP(who_does_not_tell_keeps_nobody_waiting),
                    TAP(a_stranger_neither_rings_nor_is_rung));
 }

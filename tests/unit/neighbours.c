@@ -3,8 +3,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -14,6 +19,26 @@
 static struct neighbours waiter, other;
 static struct hint_queue hints;
 static int epoll = -1;
+static char news[NEIGHBOURS_NEWS_MAX]; /* the last ones */
+static size_t news_len;
+
+static void take(void *arg, const void *told, size_t len)
+{
+    (void)arg;
+    memcpy(news, told, len);
+    news_len = len;
+}
+
+static void hear(void)
+{
+    news_len = 0;
+    neighbours_hear(&waiter, &hints, take, NULL);
+}
+
+static bool ring(const struct neighbours *n, uint64_t session, uint64_t key_hash)
+{
+    return neighbours_ring(n, session, key_hash, NULL, 0);
+}
 
 static bool is_settled(uint64_t session)
 {
@@ -43,20 +68,93 @@ static void a_ring_wakes_who_waits_and_says_what_to_look_at(void)
 {
     struct store_hint hint;
     CHECK(is_settled(1) && !is_woken());
-    CHECK(neighbours_ring(&other, 1, 42) && is_woken());
-    neighbours_hear(&waiter, &hints);
+    CHECK(ring(&other, 1, 42) && is_woken());
+    hear();
     CHECK(!is_woken());
     CHECK(hint_queue_take(&hints, &hint) && hint.key_hash == 42 && !hint.all);
     leave();
+}
+
+static void news_are_taken_before_the_hint_that_they_came_with_is_given(void)
+{
+    struct store_hint hint;
+    CHECK(is_settled(4) && neighbours_ring(&other, 4, 42, "granted", 7) && is_woken());
+    hear();
+    CHECK(!is_woken() && news_len == 7 && memcmp(news, "granted", 7) == 0);
+    CHECK(hint_queue_take(&hints, &hint) && hint.key_hash == 42);
+    leave();
+}
+
+static void news_that_are_too_long_are_a_ring(void)
+{
+    static const char much[NEIGHBOURS_NEWS_MAX + 1];
+    struct store_hint hint;
+    CHECK(is_settled(5) && neighbours_ring(&other, 5, 42, much, sizeof much));
+    hear();
+    CHECK(news_len == 0 && hint_queue_take(&hints, &hint) && hint.key_hash == 42);
+    leave();
+}
+
+/* Says in its name that there are news. */
+static int begin_to_tell(int number)
+{
+    struct sockaddr_un from = {.sun_family = AF_UNIX}, to = {.sun_family = AF_UNIX};
+    size_t head = offsetof(struct sockaddr_un, sun_path) + 1;
+    int n = snprintf(from.sun_path + 1, sizeof from.sun_path - 1, "tenure-ring/%016x/%d+",
+                     (unsigned)number, (int)getpid());
+    int m = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "tenure/%016llx/%llu",
+                     (unsigned long long)waiter.place, (unsigned long long)waiter.session);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (bind(fd, (struct sockaddr *)&from, (socklen_t)(head + (size_t)n)) != 0 ||
+        connect(fd, (struct sockaddr *)&to, (socklen_t)(head + (size_t)m)) != 0)
+        return -1;
+    return fd;
+}
+
+/* A ringer can be stopped between its ring and its news. */
+static void news_that_come_later_wake_again_and_those_that_never_come_are_a_ring(void)
+{
+    struct store_hint hint;
+    CHECK(is_settled(6));
+    int slow = begin_to_tell(42), dead = begin_to_tell(43);
+    CHECK(slow >= 0 && dead >= 0 && is_woken());
+    hear();
+    CHECK(!is_woken() && hint_queue_is_empty(&hints));
+    CHECK(send(slow, "late", 4, 0) == 4 && is_woken());
+    hear();
+    CHECK(!is_woken() && news_len == 4 && hint_queue_take(&hints, &hint) && hint.key_hash == 42);
+    close(dead);
+    CHECK(is_woken());
+    hear();
+    CHECK(!is_woken() && news_len == 0 && hint_queue_take(&hints, &hint) && hint.key_hash == 43);
+    close(slow);
+    leave();
+}
+
+static void too_many_who_do_not_tell_are_rings(void)
+{
+    int fd[NEIGHBOURS_LINES_MAX + 1];
+    struct store_hint hint;
+    CHECK(is_settled(7));
+    for (int i = 0; i <= NEIGHBOURS_LINES_MAX; i++) {
+        fd[i] = begin_to_tell(i + 1);
+        CHECK(fd[i] >= 0);
+    }
+    hear();
+    CHECK(!is_woken() && hint_queue_take(&hints, &hint));
+    CHECK(hint.key_hash == NEIGHBOURS_LINES_MAX + 1 && hint_queue_is_empty(&hints));
+    leave();
+    for (int i = 0; i <= NEIGHBOURS_LINES_MAX; i++)
+        close(fd[i]);
 }
 
 static void who_is_another_session_now_hears_no_ring_of_before(void)
 {
     CHECK(is_settled(1));
     neighbours_settle(&waiter, epoll, waiter.place, 2);
-    CHECK(!neighbours_ring(&other, 1, 42) && neighbours_ring(&other, 2, 42));
+    CHECK(!ring(&other, 1, 42) && ring(&other, 2, 42));
     neighbours_settle(&waiter, epoll, waiter.place, 0);
-    CHECK(!neighbours_ring(&other, 2, 42) && !is_woken());
+    CHECK(!ring(&other, 2, 42) && !is_woken());
     leave();
 }
 
@@ -75,19 +173,23 @@ static void who_has_no_descriptor_for_a_ring_looks_and_takes_its_doorbell_down(v
 {
     struct rlimit before;
     struct store_hint hint = {0};
-    CHECK(is_settled(3) && neighbours_ring(&other, 3, 42));
+    CHECK(is_settled(3) && ring(&other, 3, 42));
     CHECK(no_descriptor_is_left(&before));
-    neighbours_hear(&waiter, &hints);
+    hear();
     bool quiet = !is_woken(), told = hint_queue_take(&hints, &hint);
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
     CHECK(quiet && told && hint.all);
-    CHECK(!neighbours_ring(&other, 3, 42)); /* so the server is asked to */
+    CHECK(!ring(&other, 3, 42)); /* so the server is asked to */
     leave();
 }
 
 int main(void)
 {
     return TAP_RUN(TAP(a_ring_wakes_who_waits_and_says_what_to_look_at),
+                   TAP(news_are_taken_before_the_hint_that_they_came_with_is_given),
+                   TAP(news_that_are_too_long_are_a_ring),
+                   TAP(news_that_come_later_wake_again_and_those_that_never_come_are_a_ring),
+                   TAP(too_many_who_do_not_tell_are_rings),
                    TAP(who_is_another_session_now_hears_no_ring_of_before),
                    TAP(who_has_no_descriptor_for_a_ring_looks_and_takes_its_doorbell_down));
 }
