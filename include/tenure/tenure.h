@@ -89,13 +89,17 @@ enum {
     TENURE_PUMP = 1 << 0,     /* renew and process in a background thread of the library */
     TENURE_EXISTING = 1 << 1, /* make no store: one that is not there is TENURE_ABSENT.  (In
                                * PostgreSQL none is made anyway; it is TENURE_FOREIGN without) */
+    TENURE_LAZY = 1 << 2,     /* open no more of the store than is needed, and the rest when it is:
+                               * on a file that nobody has touched, a few ms saved at the start.
+                               * For programs that later neither give up rights nor change their
+                               * root, which could not open the rest then.  Servers: no effect */
 };
 
 typedef struct tenure_options {
     size_t size;            /* sizeof(tenure_options); set by the initialiser */
     int64_t ttl_ms;         /* 500 ms to 24 h; how long the store waits for a silent session */
     const char *as;         /* who we are, up to 128 bytes of UTF-8; NULL: "host:pid" */
-    unsigned flags;         /* TENURE_PUMP, TENURE_EXISTING, or 0 */
+    unsigned flags;         /* TENURE_PUMP, TENURE_EXISTING, TENURE_LAZY, or 0 */
     int64_t max_silence_ms; /* 0: off.  Else, while something is held, renewals stop when
                              * tenure_checkin() is overdue: counted from the grant, with or without
                              * a pump.  Who holds nothing keeps its place however silent it is */

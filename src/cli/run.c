@@ -158,6 +158,7 @@ int run_open(struct run *r, const struct invocation *inv, tenure_kind kind)
         return code;
     opt.ttl_ms = r->timing.ttl.ms;
     opt.as = option_text(inv, OPT_AS, NULL);
+    opt.flags = TENURE_LAZY;
     signals_look(&r->signals.origin);
     code = get_ready_early(r);
     if (code == EXIT_FINE)

@@ -206,9 +206,9 @@ static int take_ttl(tenure *t, int64_t ttl_ms, tenure_error *err)
 
 static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
 {
-    if (opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING))
-        return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x",
-                         opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING));
+    unsigned unknown = opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING | TENURE_LAZY);
+    if (unknown)
+        return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x", unknown);
     if (opt->open_ms < 0 || opt->open_ms > TIMING_TTL_CEILING_MS)
         return error_set(err, TENURE_INVALID, "open_ms %lld: it is 1 to %lld ms, or 0",
                          (long long)opt->open_ms, (long long)TIMING_TTL_CEILING_MS);
@@ -335,7 +335,8 @@ EXPORT int tenure_open(const char *where, const tenure_options *given, tenure **
     }
     const struct store_options how = {.patience = t->timing.attempt,
                                       .opening = SPAN(opt.open_ms),
-                                      .create = !existing};
+                                      .create = !existing,
+                                      .lazy = (opt.flags & TENURE_LAZY) != 0};
     code = open_known(t, url, &how, err);
     free(url);
     if (code == 0)

@@ -117,11 +117,12 @@ static int page_prepare(struct gate *g, tenure_error *err)
     }
     if (memcmp(p->magic, GATE_MAGIC, sizeof p->magic) != 0)
         return fail(err, TENURE_FOREIGN, "%s is not a gate of tenure", g->path);
-    if (p->version == 1) {
+    if (p->version >= 1 && p->version < GATE_VERSION) {
         if (!gate_is_alone(g))
             return fail(err, TENURE_FOREIGN, "%s is in use by an older tenure; stop the programs "
                                              "that use it first", g->path);
-        p->file = g->file; /* its version did not ask */
+        if (p->version == 1)
+            p->file = g->file; /* that version did not ask */
         p->version = GATE_VERSION;
     }
     if (p->version != GATE_VERSION)

@@ -40,6 +40,13 @@
 #define GATE_SLICE_MS 5     /* of a sleep: how late the death of who is inside may be noticed */
 #define GATE_SLICE_MAX_MS 15 /* slices grow: many who sleep would be many who look */
 #define GATE_BURST_MS 3     /* so long one may come back before those who sleep */
+#define GATE_YOUNG 64       /* sessions that the page has room for */
+
+/* What the kernel says of a file; all 0 when there is none. */
+struct gate_file {
+    uint64_t ino;
+    int64_t size, mtime_ns, ctime_ns;
+};
 
 struct gate_page {
     char magic[8];     /* GATE_MAGIC */
@@ -67,10 +74,26 @@ struct gate_page {
     int64_t clock;                   /* the store's, at the last write of a record in the room */
     uint64_t file;                   /* the inode of the gate that this was written in; 0: none */
     uint64_t rows;                   /* that of the database which the room was compared with */
+    int64_t base;                    /* the store's clock is the kernel's and this */
+
+    /* The seal (store/sqlite_seal.c): how the database was left. */
+    uint64_t sealed;                 /* `commits` as of then; 0: there is none */
+    int64_t seal_ns;                 /* the time of day then */
+    struct gate_file seal[2];        /* the database, and its log */
+
+    /* Young sessions (store/sqlite_young.c).  Also read from outside. */
+    uint32_t moving;                 /* 1: some of them may have rows, too */
+    _Atomic uint64_t young[GATE_YOUNG]; /* their ids; 0: the place is free */
+    struct gate_session {
+        _Atomic int64_t expires; /* on the store's clock */
+        _Atomic int64_t ttl;     /* ms */
+        _Atomic int64_t notices;
+    } of_young[GATE_YOUNG];
 };
 
 #define GATE_MAGIC "tenuregt"
-#define GATE_VERSION 2 /* 1: without room; becomes 2 when nobody else has it open */
+#define GATE_VERSION 3 /* 1: without room, 2: without sessions; an older one becomes 3 when nobody
+                         * else has it open */
 
 struct gate;
 

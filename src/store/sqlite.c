@@ -127,13 +127,6 @@ static int read_options(struct text query, struct choices *ret, tenure_error *er
 
 /* ---- a connection ended --------------------------------------------------------------------- */
 
-static void connection_close(sqlite3 *db)
-{
-    for (sqlite3_stmt *q; (q = sq.sqlite3_next_stmt(db, NULL)) != NULL;)
-        sq.sqlite3_finalize(q);
-    sq.sqlite3_close(db);
-}
-
 /* In a forked child, connections of its parent's.  SQLite keeps an account of the locks that the
  * process has on a file, and the child inherits the account, but not the locks.  While one of them
  * is open here, a connection of the child's own believes that it has locks which nobody else sees.
@@ -148,6 +141,8 @@ static struct inherited *_Atomic inherited;
 
 static void inherit(struct sqlite_store *s)
 {
+    if (!s->db)
+        return;
     s->inherited->db = s->db;
     s->inherited->next = atomic_load(&inherited);
     while (!atomic_compare_exchange_weak(&inherited, &s->inherited->next, s->inherited))
@@ -161,7 +156,7 @@ static void inherited_close(void)
     struct inherited *next;
     for (struct inherited *i = atomic_exchange(&inherited, NULL); i; i = next) {
         next = i->next;
-        connection_close(i->db);
+        sqlite_disconnect(i->db);
         free(i);
     }
 }
@@ -184,7 +179,7 @@ static void sqlite_close(struct store *store)
     s->lives = lifelines_close(s->lives);
     if (s->db) {
         sqlite_tidy(s);
-        connection_close(s->db);
+        sqlite_disconnect(s->db);
     }
     free(s->inherited);
     s->gate = gate_close(s->gate);
@@ -314,14 +309,16 @@ static APART int open_lives(struct sqlite_store *s, tenure_error *err)
     return lifelines_open(path, &rights, &s->lives, err);
 }
 
-static int open_inside(struct sqlite_store *s, bool create, const uint64_t *raise,
-                       tenure_error *err)
+static int open_inside(struct sqlite_store *s, const struct store_options *opt,
+                       const uint64_t *raise, tenure_error *err)
 {
     int code = open_lives(s, err);
     if (code == 0 && raise)
         code = check_alone(s, err);
     if (code == 0)
-        code = sqlite_schema_open(s, create, raise, err);
+        code = sqlite_find_file(s, opt->create, raise != NULL, err);
+    if (code == 0 && !(opt->lazy && !raise && sqlite_settle_sealed(s)))
+        code = raise ? sqlite_schema_open(s, raise, err) : sqlite_need(s, err);
     if (code == 0)
         code = sqlite_give(s, err);
     if (code == 0)
@@ -342,7 +339,7 @@ static int enter_and_open(struct sqlite_store *s, const struct store_options *op
     if (code == 0)
         code = gate_enter(s->gate, patience, err);
     if (code == 0) {
-        code = open_inside(s, opt->create, raise, err);
+        code = open_inside(s, opt, raise, err);
         gate_leave(s->gate);
     }
     if (code == TENURE_DENIED || code == TENURE_READ_ONLY)
@@ -381,7 +378,8 @@ static int open_store(const struct url *url, const struct store_options *opt,
     int code = prepare(url, opt, &s, err);
     if (code < 0)
         return code;
-    code = sqlite_load(err);
+    if (!opt->lazy) /* else it is loaded inside the gate, if it is */
+        code = sqlite_load(err);
     if (code == 0)
         code = enter_and_open(s, opt, raise, err);
     if (code < 0) {

@@ -13,9 +13,10 @@
  *
  * WRITING BACK.  A line is dirty while its row has another sequence number.  Rows are written when
  * lines are wanted for other records, with a session's renewal when they have rested, and by the
- * last one who leaves, so that all is in the database when nobody has it open.  Each write of a
- * record, to a line or a row, takes a higher number from the page, so that after a crash of the
- * machine, when lines and rows may both be old, the newer one of each record is known.
+ * last one who leaves, if it has the database open.  The lines stay: who comes next reads them, and
+ * no database, if that is as it was left (sqlite_seal.c).  Each write of a record, to a line or a
+ * row, takes a higher number from the page, so that after a crash of the machine, when lines and
+ * rows may both be old, the newer one of each record is known.
  *
  * READING outside of the gate copies a line and sees by `turn` whether it stood still meanwhile.
  * Who reads lines and rows copies the lines first: a record moves to its row before it leaves its
@@ -327,10 +328,11 @@ int sqlite_cache_write_rested(struct sqlite_store *s, struct sqlite_txn *t)
     return write_rows(s, &t->lines);
 }
 
-int sqlite_cache_retire_all(struct sqlite_store *s, tenure_error *err)
+int sqlite_cache_write_all(struct sqlite_store *s, tenure_error *err)
 {
-    struct sqlite_lines used = used_of(cache_of(s));
-    return retire(s, &used, err);
+    struct cache *c = cache_of(s);
+    struct sqlite_lines used = used_of(c), dirty = dirty_of(c, &used);
+    return write_back(s, &dirty, err);
 }
 
 /* ---- after the machine was down ------------------------------------------------------------- */

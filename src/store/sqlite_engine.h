@@ -3,8 +3,10 @@
  * The store at PATH is PATH itself (a SQLite database in WAL mode), PATH-wal and PATH-shm
  * (SQLite's), PATH-gate (os/gate.h) and PATH-live/ (os/lifeline.h).
  *
- * A RECORD is in a line of the cache that all processes share (sqlite_cache.c), or in its row.
- * Sessions have rows only.
+ * A RECORD is in a line of the cache that all processes share (sqlite_cache.c), or in its row; a
+ * SESSION is in the gate's page until it is renewed (sqlite_young.c), and then in its row.  So who
+ * finds the database as it was left (sqlite_seal.c) need not open it before something is asked
+ * that only rows know: sqlite_need().
  *
  * DURABILITY.  A commit survives the death of any process, but is not synced: when the machine
  * dies, the last ones may go with it, and so do all local holders.  Tokens are ahead of that: none
@@ -82,6 +84,12 @@ struct session_row {
 };
 #define SESSION_ROWS 64 /* that a handle remembers */
 
+/* Copies of young sessions. */
+struct sqlite_young {
+    size_t count;
+    struct session_row row[GATE_YOUNG];
+};
+
 /* Hints of one handle (sqlite_hint.c). */
 struct hints {
     int epoll;
@@ -104,7 +112,7 @@ struct sqlite_store {
     bool any_place; /* ?fs=any */
     bool has_group; /* ?group=: made for, or given to, `group` */
     gid_t group;
-    sqlite3 *db; /* NULL in a forked child */
+    sqlite3 *db; /* NULL in a forked child, and until it is needed */
     struct inherited *inherited; /* where a forked child keeps it */
     sqlite3_stmt *st[ST_COUNT];
     struct gate *gate;
@@ -118,6 +126,7 @@ struct sqlite_store {
     struct instant busy_since; /* of the busy handler */
     struct instant placed;     /* when the file was last seen in its place, */
     bool read_only;            /* and its file system took no writes */
+    bool was_sealed;           /* the database, before the transaction that is under way */
     int log_frames;            /* in the write-ahead log after our last commit */
     uint64_t session;          /* our own, 0: none */
     int64_t notices;           /* of it, that a renewal has told */
@@ -147,8 +156,12 @@ struct sqlite_txn {
     struct sqlite_lines lines; /* whose rows it writes */
     struct instant now;
     bool floor_moved;
-    bool notify; /* others may want to look */
+    bool notify;  /* others may want to look */
+    bool forgets; /* the rows of s->gone */
+    uint64_t ends;  /* the session whose row it deletes; 0: none */
+    uint64_t moves; /* the young session that it makes a row of; 0: none, or SQLITE_MOVES_ALL */
 };
+#define SQLITE_MOVES_ALL UINT64_MAX
 
 /* ---- sqlite_share.c ------------------------------------------------------------------------- */
 
@@ -171,12 +184,34 @@ const char *sqlite_misfit(const struct sqlite_store *s);
 /* Says of an error of the class denied whose the store is, and which file is in the way. */
 int sqlite_no_rights(const struct sqlite_store *s, int code, tenure_error *err);
 
+/* ---- sqlite_connection.c -------------------------------------------------------------------- */
+
+/* Opens the database of s->path inside the gate if it is not open yet: before anything else that
+ * asks SQLite, which it loads, too. */
+int sqlite_need(struct sqlite_store *s, tenure_error *err);
+
+/* The connection alone; and what it is told when the database is known to be ours, or new. */
+int sqlite_connect(struct sqlite_store *s, tenure_error *err);
+void sqlite_disconnect(sqlite3 *db);
+int sqlite_use_log(struct sqlite_store *s, tenure_error *err);
+
+/* Runs statements; or one whose answer is the first column of the first row. */
+int sqlite_exec(struct sqlite_store *s, const char *text, const char *doing, tenure_error *err);
+int sqlite_query_int(struct sqlite_store *s, const char *text, int64_t *ret, tenure_error *err);
+
 /* ---- sqlite_schema.c ------------------------------------------------------------------------ */
 
-/* Opens the database of s->path inside the gate, makes or checks the schema, and settles clock,
+/* Finds the database of s->path; or makes the file, if it may, and the gate remembers no other one.
+ * Inside the gate. */
+int sqlite_find_file(struct sqlite_store *s, bool create, bool raise, tenure_error *err);
+
+/* Settles what there is to know of a store that is as we left it (sqlite_seal_holds()), without the
+ * database: false when it is not, or is another clock's. */
+bool sqlite_settle_sealed(struct sqlite_store *s);
+
+/* Connects to the database inside the gate, makes or checks the schema, and settles clock,
  * tokens and mirror.  `raise` accepts a store that went back and lifts its tokens above *raise. */
-int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *raise,
-                       tenure_error *err);
+int sqlite_schema_open(struct sqlite_store *s, const uint64_t *raise, tenure_error *err);
 
 /* Makes a new block of tokens durable: floor and ceiling of database and gate.  Inside the gate,
  * outside of a transaction. */
@@ -259,17 +294,82 @@ int sqlite_lifeline(struct store *store);
 struct sqlite_oracle {
     struct sqlite_store *s;
     struct instant now;
-    bool cached; /* inside the gate and in no transaction: rows may be remembered */
+    const struct sqlite_young *young; /* as they were before the snapshot of the rows; NULL inside
+                                       * the gate, where they are as they are */
     int rc; /* of the first failure: the decision does not count then */
+    int code; /* of opening the database, with *err: nor does it then */
+    tenure_error *err; /* not NULL inside the gate */
 };
 enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *ret_until);
 
-/* How many sessions are not known to have ended.  A result code of SQLite. */
+/* How many sessions are not known to have ended: of those that have rows, and of those whose FIFO
+ * says that they run, and who had a place in a page that was lost, maybe.  A result code of
+ * SQLite. */
 int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret);
 
-/* Deletes, within the transaction, the sessions that were found gone; removes their FIFOs. */
-int sqlite_forget_gone(struct sqlite_store *s);
+/* What the row of a session says; makes or replaces it, within a transaction.  Result codes of
+ * SQLite. */
+int sqlite_session_row(struct sqlite_store *s, uint64_t session, struct session_row *ret);
+int sqlite_session_insert(struct sqlite_store *s, const struct session_row *row);
+
+/* The sessions that were found gone.  Deletes their rows within the transaction, after which they
+ * have left the page, too; or takes them from there, if that is where all of them are, or says
+ * no.  And removes their FIFOs, outside of the gate. */
+int sqlite_forget_gone(struct sqlite_store *s, struct sqlite_txn *t);
+void sqlite_gone_left(struct sqlite_store *s);
+bool sqlite_forget_young(struct sqlite_store *s);
 void sqlite_bury_gone(struct sqlite_store *s);
+
+/* ---- sqlite_young.c ------------------------------------------------------------------------- */
+
+/* A session that has a place in the page.  Inside the gate. */
+bool sqlite_young_find(const struct sqlite_store *s, uint64_t session, struct session_row *ret);
+
+/* All of them, for who looks from outside: before its snapshot of the rows is taken. */
+void sqlite_young_copy(const struct sqlite_store *s, struct sqlite_young *ret);
+
+/* All that follows is inside the gate.  Gives a session a place, if there is room. */
+bool sqlite_young_has_room(const struct sqlite_store *s);
+bool sqlite_young_add(struct sqlite_store *s, uint64_t session, struct span ttl,
+                      struct instant expires);
+
+/* Whether none of them can have a row, too. */
+bool sqlite_young_are_alone(const struct sqlite_store *s);
+
+/* Counts a notice for it, if it has a place. */
+bool sqlite_young_notice(struct sqlite_store *s, uint64_t session);
+
+/* Its place is free; all are. */
+void sqlite_young_end(struct sqlite_store *s, uint64_t session);
+void sqlite_young_clear(struct sqlite_store *s);
+
+/* Within a transaction: makes a row of one, or of all; the result codes are SQLite's.  After the
+ * commit: they have left the page. */
+int sqlite_young_move(struct sqlite_store *s, struct sqlite_txn *t, const struct session_row *row);
+int sqlite_young_move_all(struct sqlite_store *s, struct sqlite_txn *t);
+void sqlite_young_moved(struct sqlite_store *s, const struct sqlite_txn *t);
+
+/* At the beginning of a transaction: if somebody has died on the way between commit and page, those
+ * who have rows leave the page.  A result code of SQLite. */
+int sqlite_young_settle(struct sqlite_store *s);
+
+/* ---- sqlite_seal.c -------------------------------------------------------------------------- */
+
+/* How the database and its log are now. */
+struct sqlite_look {
+    struct gate_file file[2];
+    int64_t ns; /* the time of day */
+    bool ours;  /* both are there, and we may write to them */
+};
+void sqlite_look(const struct sqlite_store *s, struct sqlite_look *ret);
+
+/* All inside the gate.  Remembers how they were when they were looked at: for who has seen since
+ * that they are right. */
+void sqlite_seal(struct sqlite_store *s, const struct sqlite_look *look);
+
+/* Whether they are as they were then, as far as the kernel says; and whether that is sure. */
+bool sqlite_seal_is_whole(const struct sqlite_store *s);
+bool sqlite_seal_holds(const struct sqlite_store *s);
 
 /* ---- sqlite_record.c ------------------------------------------------------------------------ */
 
@@ -304,12 +404,12 @@ bool sqlite_cache_takes(const struct store_write *out);
 bool sqlite_cache_put(struct sqlite_store *s, int at, const char *key,
                       const struct store_write *out, struct instant now);
 
-/* Inside the gate, in a transaction of its own: writes back the lines of some keys, or all lines,
- * and frees them; frees the oldest ones if none is free. */
+/* Inside the gate, in a transaction of its own: writes back the lines of some keys, and frees them;
+ * frees the oldest ones if none is free; writes all of them back, which stay. */
 int sqlite_cache_retire(struct sqlite_store *s, const char *const *key, int count,
                         tenure_error *err);
 int sqlite_cache_make_room(struct sqlite_store *s, tenure_error *err);
-int sqlite_cache_retire_all(struct sqlite_store *s, tenure_error *err);
+int sqlite_cache_write_all(struct sqlite_store *s, tenure_error *err);
 
 /* Within a transaction: writes the rows of lines that have rested, and notes them in it.  After the
  * commit: they are clean. */

@@ -74,7 +74,7 @@ void sqlite_examine(struct store *store, void (*fn)(void *arg, bool fine, const 
     examine_place(s, fn, arg);
     examine_rights(s, fn, arg);
     examine_log(s, fn, arg);
-    if (sq.sqlite3_libversion_number() < 3051003) {
+    if (sqlite_load(NULL) == 0 && sq.sqlite3_libversion_number() < 3051003) {
         snprintf(text, sizeof text,
                  "SQLite %s can corrupt a database that two programs checkpoint at once; tenure "
                  "never does, so let nothing else write to this file (the sqlite3 shell does)",

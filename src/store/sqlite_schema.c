@@ -101,7 +101,7 @@ static int make_file(struct sqlite_store *s, tenure_error *err)
     return e == 0 ? 0 : fail_errno(err, e, "%s cannot be made durable", s->path);
 }
 
-static int find_file(struct sqlite_store *s, bool create, bool raise, tenure_error *err)
+int sqlite_find_file(struct sqlite_store *s, bool create, bool raise, tenure_error *err)
 {
     static const uint8_t none[16];
     struct stat st;
@@ -127,99 +127,15 @@ static int find_file(struct sqlite_store *s, bool create, bool raise, tenure_err
     return 0;
 }
 
-/* ---- the connection ------------------------------------------------------------------------- */
-
-/* Only for programs that write without the gate: all others wait there. */
-static int wait_for_stranger(void *arg, int count)
-{
-    struct sqlite_store *s = arg;
-    struct instant now = clock_now();
-    if (count == 0)
-        s->busy_since = now;
-    if (instant_diff(s->busy_since, now).ms >= s->patience.ms)
-        return 0;
-    usleep(500);
-    return 1;
-}
-
-static int note_log(void *arg, sqlite3 *db, const char *name, int frames)
-{
-    struct sqlite_store *s = arg;
-    (void)db;
-    (void)name;
-    s->log_frames = frames;
-    return SQLITE_OK;
-}
-
-static int connect(struct sqlite_store *s, tenure_error *err)
-{
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    int rc = sqlite_log_register();
-    if (rc == SQLITE_OK)
-        rc = sq.sqlite3_open_v2(s->path, &s->db, flags, SQLITE_LOG_VFS);
-    if (rc == SQLITE_OK && sq.sqlite3_db_readonly(s->db, "main") == 1)
-        rc = SQLITE_READONLY;
-    if (rc == SQLITE_OK)
-        rc = sq.sqlite3_busy_handler(s->db, wait_for_stranger, s);
-    /* The last one who closes would checkpoint outside of the gate. */
-    if (rc == SQLITE_OK)
-        rc = sq.sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (rc == SQLITE_OK)
-        rc = sq.sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    if (rc != SQLITE_OK)
-        return sqlite_fail(s, rc, "open", err);
-    return 0;
-}
-
-static int exec(struct sqlite_store *s, const char *text, const char *doing, tenure_error *err)
-{
-    int rc = sq.sqlite3_exec(s->db, text, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, doing, err);
-}
-
-/* The first column of the first row. */
-static int query_int(struct sqlite_store *s, const char *text, int64_t *ret, tenure_error *err)
-{
-    sqlite3_stmt *q = NULL;
-    int rc = sq.sqlite3_prepare_v2(s->db, text, -1, &q, NULL);
-    if (rc == SQLITE_OK && sq.sqlite3_step(q) == SQLITE_ROW)
-        *ret = sq.sqlite3_column_int64(q, 0);
-    if (rc == SQLITE_OK)
-        rc = sq.sqlite3_finalize(q);
-    return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, "read", err);
-}
+/* ---- the schema ----------------------------------------------------------------------------- */
 
 /* What a new database has to be told before anything is written to it. */
 static int shape_file(struct sqlite_store *s, tenure_error *err)
 {
     char text[64];
     snprintf(text, sizeof text, "PRAGMA page_size = %d", PAGE_BYTES);
-    return exec(s, text, "configure", err);
+    return sqlite_exec(s, text, "configure", err);
 }
-
-static int use_log(struct sqlite_store *s, tenure_error *err)
-{
-    sqlite3_stmt *q = NULL;
-    bool wal = false;
-    int rc = sq.sqlite3_prepare_v2(s->db, "PRAGMA journal_mode = WAL", -1, &q, NULL);
-    if (rc == SQLITE_OK && sq.sqlite3_step(q) == SQLITE_ROW) {
-        const unsigned char *mode = sq.sqlite3_column_text(q, 0);
-        wal = mode && strcmp((const char *)mode, "wal") == 0;
-    }
-    if (rc == SQLITE_OK)
-        rc = sq.sqlite3_finalize(q);
-    if (rc != SQLITE_OK)
-        return sqlite_fail(s, rc, "use a write-ahead log", err);
-    if (!wal)
-        return fail(err, TENURE_UNSAFE_PLACE, "%s: this file system cannot share the memory "
-                                              "that a write-ahead log needs", s->path);
-    sq.sqlite3_wal_hook(s->db, note_log, s); /* also turns SQLite's own checkpoints off */
-    return exec(s, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216;"
-                   "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
-                   "PRAGMA secure_delete = OFF", "configure", err);
-}
-
-/* ---- the schema ----------------------------------------------------------------------------- */
 
 static int create_schema(struct sqlite_store *s, tenure_error *err)
 {
@@ -237,7 +153,7 @@ static int create_schema(struct sqlite_store *s, tenure_error *err)
                      schema, hex, APPLICATION_ID, SCHEMA_VERSION);
     if (n < 0 || (size_t)n >= sizeof text)
         return fail(err, TENURE_INTERNAL, "the schema is too long");
-    return exec(s, text, "make the schema", err);
+    return sqlite_exec(s, text, "make the schema", err);
 }
 
 /* Nobody else has it open: the gate became ours when it was opened (os/gate.h). */
@@ -247,7 +163,7 @@ static int upgrade(struct sqlite_store *s, tenure_error *err)
     snprintf(text, sizeof text,
              "BEGIN IMMEDIATE; ALTER TABLE item ADD COLUMN sequence INTEGER;"
              "PRAGMA user_version = %d; COMMIT", SCHEMA_VERSION);
-    return exec(s, text, "upgrade the schema", err);
+    return sqlite_exec(s, text, "upgrade the schema", err);
 }
 
 /* Whether it is ours; *ret_fresh: nobody's yet.  Changes nothing, but brings it up to our
@@ -255,11 +171,11 @@ static int upgrade(struct sqlite_store *s, tenure_error *err)
 static int identify(struct sqlite_store *s, bool *ret_fresh, tenure_error *err)
 {
     int64_t application = 0, version = 0, tables = 0;
-    int code = query_int(s, "PRAGMA application_id", &application, err);
+    int code = sqlite_query_int(s, "PRAGMA application_id", &application, err);
     if (code == 0)
-        code = query_int(s, "PRAGMA user_version", &version, err);
+        code = sqlite_query_int(s, "PRAGMA user_version", &version, err);
     if (code == 0 && application == 0 && version == 0) /* to ask costs a start 0.1 ms */
-        code = query_int(s, "SELECT count(*) FROM sqlite_schema", &tables, err);
+        code = sqlite_query_int(s, "SELECT count(*) FROM sqlite_schema", &tables, err);
     if (code < 0)
         return code;
     *ret_fresh = application == 0 && version == 0 && tables == 0;
@@ -333,7 +249,7 @@ static int durably(struct sqlite_store *s, int (*fn)(struct sqlite_store *s, con
                    const struct meta *m, tenure_error *err)
 {
     gate_page(s->gate)->commits++; /* it may end sessions, whose rows others remember */
-    int code = exec(s, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "reserve tokens", err);
+    int code = sqlite_exec(s, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "reserve tokens", err);
     if (code == 0) {
         int rc = fn(s, m);
         if (rc == SQLITE_OK)
@@ -478,10 +394,12 @@ static int jump(struct sqlite_store *s, struct meta *m, uint64_t above, tenure_e
     int64_t newest = 0;
     int code = durably(s, write_meta, m, err);
     if (code == 0)
-        code = query_int(s, "SELECT coalesce(max(sequence), 0) FROM item", &newest, err);
+        code = sqlite_query_int(s, "SELECT coalesce(max(sequence), 0) FROM item", &newest, err);
     if (code < 0)
         return code;
     sqlite_cache_clear(s);
+    sqlite_young_clear(s);
+    p->base = m->base;
     p->sequence = most(p->sequence, (uint64_t)newest);
     p->clock = 0;
     memcpy(p->store_id, m->id, sizeof p->store_id);
@@ -512,10 +430,22 @@ static int check_nobody(struct sqlite_store *s, int64_t base, tenure_error *err)
                 s->path, alive, alive == 1 ? "" : "s");
 }
 
+/* A store that was settled without its database turns out to have another one, of before the last
+ * reboot. */
+static int refuse_late(struct sqlite_store *s, tenure_error *err)
+{
+    uint64_t ceiling = gate_page(s->gate)->ceiling;
+    return fail(err, TENURE_WENT_BACK,
+                "%s went back in time: it was last used before the machine was started, and its gate "
+                "since; stop what uses it, then `tenure store check --raise-to %llu`", s->path,
+                (unsigned long long)ceiling);
+}
+
 static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *err)
 {
     static const uint8_t none[16];
     struct meta m;
+    bool late = memcmp(s->id, none, sizeof none) != 0;
     struct gate_page *p = gate_page(s->gate);
     int code = load_meta(s, &m, err);
     if (code == 0)
@@ -537,10 +467,10 @@ static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *e
     }
     /* A new gate knows nothing: what it should know is below the ceiling. */
     if (raise || lost || !same_boot || strcmp(p->domain, s->domain) != 0)
-        return jump(s, &m, raise ? *raise : 0, err);
-    if (p->rows != s->ino || gate_is_alone(s->gate))
+        return late ? refuse_late(s, err) : jump(s, &m, raise ? *raise : 0, err);
+    if (p->rows != s->ino || (gate_is_alone(s->gate) && !sqlite_seal_holds(s)))
         sqlite_cache_doubt(s);
-    s->base = m.base;
+    s->base = p->base = m.base;
     p->floor = m.floor; /* ahead of the mirror when a process died between commit and mirror */
     if (atomic_load(&p->token) < m.floor)
         atomic_store(&p->token, m.floor);
@@ -548,19 +478,29 @@ static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *e
     return 0;
 }
 
-int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *raise,
-                       tenure_error *err)
+bool sqlite_settle_sealed(struct sqlite_store *s)
+{
+    struct gate_page *p = gate_page(s->gate);
+    if (gate_is_copy(s->gate) || p->rows != s->ino || clock_domain(s->domain) != 0 ||
+        strcmp(p->domain, s->domain) != 0 || !sqlite_seal_holds(s))
+        return false;
+    s->base = p->base;
+    memcpy(s->id, p->store_id, sizeof s->id);
+    return true;
+}
+
+int sqlite_schema_open(struct sqlite_store *s, const uint64_t *raise, tenure_error *err)
 {
     bool fresh = false;
-    int code = find_file(s, create, raise != NULL, err);
-    if (code == 0)
-        code = connect(s, err);
+    struct sqlite_look before;
+    sqlite_look(s, &before);
+    int code = sqlite_connect(s, err);
     if (code == 0)
         code = identify(s, &fresh, err);
     if (code == 0 && fresh)
         code = shape_file(s, err);
     if (code == 0)
-        code = use_log(s, err);
+        code = sqlite_use_log(s, err);
     if (code == 0 && fresh)
         code = create_schema(s, err);
     if (code == 0)
@@ -569,5 +509,6 @@ int sqlite_schema_open(struct sqlite_store *s, bool create, const uint64_t *rais
         return code;
     gate_page(s->gate)->rows = s->ino;
     memcpy(s->id, gate_page(s->gate)->store_id, sizeof s->id);
+    sqlite_seal(s, &before); /* as it was before we saw that it is right */
     return 0;
 }

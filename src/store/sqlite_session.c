@@ -1,9 +1,9 @@
 /* store/sqlite_session.c - sessions: rows, FIFOs, and who is alive.
  *
- * A session is alive while its row is there, has not expired, and its lifeline does not say that
- * its process has ended.  Each of the three is final: a deleted row never comes back (ids are
- * drawn from the tokens' sequence), an expired one is never renewed, and an ended process never
- * reopens its FIFO. */
+ * A session is alive while its row is there, or its place among the young ones (sqlite_young.c),
+ * has not expired, and its lifeline does not say that its process has ended.  Each of the three is
+ * final: a deleted row never comes back (ids are drawn from the tokens' sequence), an expired one
+ * is never renewed, and an ended process never reopens its FIFO. */
 #include "store/sqlite_engine.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define PURGE_AFTER_MS (24 * 3600 * 1000LL)
 #define PURGE_EVERY 61 /* sessions; a prime: ids skip the numbers that tokens take */
 
-static int row_read(struct sqlite_store *s, uint64_t session, struct session_row *ret)
+int sqlite_session_row(struct sqlite_store *s, uint64_t session, struct session_row *ret)
 {
     sqlite3_stmt *q;
     *ret = (struct session_row){.session = session};
@@ -34,7 +34,8 @@ static int row_read(struct sqlite_store *s, uint64_t session, struct session_row
 }
 
 /* The same, remembered as long as nobody has begun a commit: then a decision on a record in the
- * cache asks SQLite nothing.  Inside the gate; who reads outside sees what its snapshot says. */
+ * cache asks SQLite nothing.  Inside the gate, in no transaction; who reads outside sees what its
+ * snapshot says. */
 static int row_recall(struct sqlite_store *s, uint64_t session, struct session_row *ret)
 {
     uint64_t commits = gate_page(s->gate)->commits;
@@ -47,10 +48,23 @@ static int row_recall(struct sqlite_store *s, uint64_t session, struct session_r
             return SQLITE_OK;
         }
     }
-    int rc = row_read(s, session, ret);
+    int rc = sqlite_session_row(s, session, ret);
     if (rc == SQLITE_OK)
         s->session_row[s->session_rows++] = *ret;
     return rc;
+}
+
+int sqlite_session_insert(struct sqlite_store *s, const struct session_row *row)
+{
+    sqlite3_stmt *q;
+    int rc = sqlite_statement(s, ST_SESSION_INSERT, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)row->session);
+    sq.sqlite3_bind_int64(q, 2, row->ttl.ms);
+    sq.sqlite3_bind_int64(q, 3, row->expires.ms);
+    sq.sqlite3_bind_int64(q, 4, row->notices);
+    return sqlite_run(s, ST_SESSION_INSERT);
 }
 
 static int row_delete(struct sqlite_store *s, uint64_t session)
@@ -75,11 +89,35 @@ static void gone_add(struct sqlite_store *s, uint64_t session)
         s->gone[s->gone_count++] = session;
 }
 
+static bool find_copy(const struct sqlite_young *young, uint64_t session, struct session_row *ret)
+{
+    for (size_t i = 0; i < young->count; i++) {
+        if (young->row[i].session == session) {
+            *ret = young->row[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the page says of a session, or else its row.  *ret as it was: nothing is known. */
+static int find(struct sqlite_oracle *o, uint64_t session, struct session_row *ret)
+{
+    if (o->young ? find_copy(o->young, session, ret) : sqlite_young_find(o->s, session, ret))
+        return SQLITE_OK;
+    if (!o->s->db && o->code == 0) /* who looks from outside has it open */
+        o->code = sqlite_need(o->s, o->err);
+    if (o->code < 0)
+        return SQLITE_OK; /* the decision does not count */
+    bool cached = !o->young && sq.sqlite3_get_autocommit(o->s->db) != 0;
+    return (cached ? row_recall : sqlite_session_row)(o->s, session, ret);
+}
+
 enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *ret_until)
 {
     struct sqlite_oracle *o = oracle;
-    struct session_row row;
-    int rc = (o->cached ? row_recall : row_read)(o->s, session, &row);
+    struct session_row row = {0};
+    int rc = find(o, session, &row);
     if (rc != SQLITE_OK && o->rc == SQLITE_OK)
         o->rc = rc;
     if (!row.found) {
@@ -95,8 +133,26 @@ enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *re
     return LIVE_GONE;
 }
 
+struct count {
+    struct sqlite_store *s;
+    size_t alive;
+    int rc;
+};
+
+static void count_rowless(void *arg, uint64_t session)
+{
+    struct count *c = arg;
+    struct session_row row;
+    int rc = sqlite_session_row(c->s, session, &row);
+    if (rc != SQLITE_OK)
+        c->rc = rc;
+    else if (!row.found && lifelines_ask(c->s->lives, session) == LIFELINE_RUNS)
+        c->alive++;
+}
+
 int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret)
 {
+    struct count c = {.s = s};
     sqlite3_stmt *q;
     *ret = 0;
     int rc = sqlite_statement(s, ST_SESSION_LIST, &q);
@@ -104,16 +160,41 @@ int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret)
         return rc;
     sq.sqlite3_bind_int64(q, 1, sqlite_now(s).ms);
     while (sq.sqlite3_step(q) == SQLITE_ROW)
-        *ret += lifelines_ask(s->lives, (uint64_t)sq.sqlite3_column_int64(q, 0)) != LIFELINE_ENDED;
-    return sq.sqlite3_reset(q);
+        c.alive += lifelines_ask(s->lives, (uint64_t)sq.sqlite3_column_int64(q, 0)) !=
+                   LIFELINE_ENDED;
+    rc = sq.sqlite3_reset(q);
+    if (rc == SQLITE_OK && lifelines_list(s->lives, count_rowless, &c) == 0)
+        rc = c.rc;
+    *ret = c.alive;
+    return rc;
 }
 
-int sqlite_forget_gone(struct sqlite_store *s)
+int sqlite_forget_gone(struct sqlite_store *s, struct sqlite_txn *t)
 {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < s->gone_count && rc == SQLITE_OK; i++)
         rc = row_delete(s, s->gone[i]);
+    t->forgets = true;
     return rc;
+}
+
+bool sqlite_forget_young(struct sqlite_store *s)
+{
+    struct session_row row;
+    if (s->gone_count > 0 && !sqlite_young_are_alone(s))
+        return false;
+    for (size_t i = 0; i < s->gone_count; i++) {
+        if (!sqlite_young_find(s, s->gone[i], &row))
+            return false;
+    }
+    sqlite_gone_left(s);
+    return true;
+}
+
+void sqlite_gone_left(struct sqlite_store *s)
+{
+    for (size_t i = 0; i < s->gone_count; i++)
+        sqlite_young_end(s, s->gone[i]);
 }
 
 void sqlite_bury_gone(struct sqlite_store *s)
@@ -132,37 +213,39 @@ static void purge_one(void *arg, uint64_t session)
         gone_add(s, session);
 }
 
+static bool is_time_to_purge(uint64_t id)
+{
+    return id % PURGE_EVERY == 0;
+}
+
 /* Forgets who died without anybody's asking for it. */
-static int purge(struct sqlite_store *s, struct instant now)
+static int purge(struct sqlite_store *s, struct sqlite_txn *t)
 {
     s->gone_count = 0;
     int e = lifelines_list(s->lives, purge_one, s);
     if (e != 0)
         return SQLITE_OK; /* the next one will do it */
-    int rc = sqlite_forget_gone(s);
+    int rc = sqlite_forget_gone(s, t);
     if (rc != SQLITE_OK)
         return rc;
     sqlite3_stmt *q;
     rc = sqlite_statement(s, ST_SESSION_PURGE, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sq.sqlite3_bind_int64(q, 1, ms_add(now.ms, -PURGE_AFTER_MS));
+    sq.sqlite3_bind_int64(q, 1, ms_add(t->now.ms, -PURGE_AFTER_MS));
     return sqlite_run(s, ST_SESSION_PURGE);
 }
 
-static int insert(struct sqlite_store *s, uint64_t id, struct span ttl, struct instant now)
+/* Among the rows, since it is time to purge or the page is full: then it is emptied, too. */
+static int insert(struct sqlite_store *s, struct sqlite_txn *t, uint64_t id, struct span ttl)
 {
-    sqlite3_stmt *q;
+    const struct session_row row = {
+        .session = id, .ttl = ttl, .expires = instant_add(t->now, ttl)};
     s->gone_count = 0;
-    int rc = id % PURGE_EVERY == 0 ? purge(s, now) : SQLITE_OK;
-    if (rc == SQLITE_OK)
-        rc = sqlite_statement(s, ST_SESSION_INSERT, &q);
-    if (rc != SQLITE_OK)
-        return rc;
-    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)id);
-    sq.sqlite3_bind_int64(q, 2, ttl.ms);
-    sq.sqlite3_bind_int64(q, 3, instant_add(now, ttl).ms);
-    return sqlite_run(s, ST_SESSION_INSERT);
+    int rc = is_time_to_purge(id) ? purge(s, t) : SQLITE_OK;
+    if (rc == SQLITE_OK && !sqlite_young_has_room(s))
+        rc = sqlite_young_move_all(s, t);
+    return rc == SQLITE_OK ? sqlite_session_insert(s, &row) : rc;
 }
 
 /* Ends a transaction whose last statement gave rc: it is committed, or `op` has failed. */
@@ -187,47 +270,82 @@ static void let_go(struct sqlite_store *s)
     s->session = 0;
 }
 
-/* The row and the FIFO.  The FIFO is there before the row is committed, so a session is never
- * without one. */
-static int open_inside(struct sqlite_store *s, const struct sqlite_txn *t, uint64_t id,
-                       struct span ttl, tenure_error *err)
+/* The FIFO, which is there before the session is, so that none is ever without one.  And before it
+ * is seen that the gate is in its place: who makes another one looks for FIFOs. */
+static int hold(struct sqlite_store *s, uint64_t id, tenure_error *err)
 {
     let_go(s);
-    int rc = insert(s, id, ttl, t->now);
-    if (rc != SQLITE_OK)
-        return sqlite_fail(s, rc, "open a session", err);
     int code = lifelines_hold(s->lives, id, err);
-    return code < 0 ? code : sqlite_hints_join(s, err);
+    if (code == 0)
+        code = sqlite_hints_join(s, err);
+    if (code == 0)
+        code = sqlite_check_place(s, err);
+    if (code == 0)
+        return 0;
+    let_go(s);
+    lifelines_bury(s->lives, id);
+    return code;
+}
+
+/* A row.  Inside the gate. */
+static int open_row(struct sqlite_store *s, struct store_session_open *op, uint64_t *ret)
+{
+    struct sqlite_txn t;
+    tenure_error *err = &op->op.error;
+    int code = sqlite_begin(s, &t, err);
+    if (code < 0)
+        return code;
+    uint64_t id = *ret = t.floor + 1;
+    t.floor = id;
+    t.floor_moved = true;
+    int rc = insert(s, &t, id, op->ttl);
+    code = rc == SQLITE_OK ? hold(s, id, err) : sqlite_fail(s, rc, "open a session", err);
+    if (code < 0) {
+        sqlite_rollback(s);
+        return code;
+    }
+    POINT("fifo-row");
+    code = sqlite_end(s, &t, err);
+    if (code < 0)
+        let_go(s); /* its FIFO stays: if the row is there after all, it says that we ended */
+    return code;
+}
+
+/* A place among the young ones.  Says whether that is all there is to do; else nothing has
+ * happened.  Inside the gate. */
+static bool open_young(struct sqlite_store *s, struct store_session_open *op, uint64_t *ret,
+                       int *ret_code)
+{
+    struct gate_page *p = gate_page(s->gate);
+    const struct sqlite_txn t = {.floor = p->token, .ceiling = p->ceiling};
+    uint64_t id = *ret = t.floor + 1;
+    if (s->read_only || !sqlite_has_tokens(&t) || is_time_to_purge(id) ||
+        !sqlite_young_are_alone(s) || !sqlite_young_has_room(s))
+        return false;
+    s->gone_count = 0;
+    p->token = id;
+    *ret_code = hold(s, id, &op->op.error);
+    if (*ret_code == 0)
+        sqlite_young_add(s, id, op->ttl, instant_add(sqlite_now(s), op->ttl));
+    return true;
 }
 
 static void open_once(struct sqlite_store *s, struct store_session_open *op)
 {
-    struct sqlite_txn t;
-    tenure_error *err = &op->op.error;
-    if (sqlite_write_begin(s, &t, err) < 0) {
-        sqlite_op_failed(&op->op);
-        return;
+    uint64_t id = 0;
+    int code = sqlite_enter(s, &op->op.error);
+    if (code == 0) {
+        if (!open_young(s, op, &id, &code))
+            code = open_row(s, op, &id);
+        sqlite_leave(s, false);
     }
-    uint64_t id = t.floor + 1;
-    t.floor = id;
-    t.floor_moved = true;
-    if (open_inside(s, &t, id, op->ttl, err) < 0) {
-        let_go(s);
-        lifelines_bury(s->lives, id);
-        sqlite_cancel(s);
-        sqlite_op_failed(&op->op);
-        return;
-    }
-    POINT("fifo-row");
-    if (sqlite_commit(s, &t, err) < 0) {
-        let_go(s); /* its FIFO stays: if the row is there after all, it says that we ended */
+    if (code < 0) {
         sqlite_op_failed(&op->op);
         return;
     }
     sqlite_bury_gone(s);
-    s->session = id;
+    s->session = op->session = id;
     s->notices = 0;
-    op->session = id;
     store_op_finish(&op->op, 0);
 }
 
@@ -259,10 +377,11 @@ static void renew_refuse(struct sqlite_store *s, struct sqlite_txn *t,
                          struct store_session_renew *op, const struct session_row *row,
                          const char *why)
 {
-    /* An expired row stays for its cause.  A lifeline that was removed ends the row with it: then
+    /* An expired one stays for its cause.  A lifeline that was removed ends the row with it: then
      * the refusal counts only when that was committed. */
     if (row->found && !instant_reached(t->now, row->expires)) {
         t->notify = true;
+        t->ends = op->session;
         if (!finish(s, t, row_delete(s, op->session), "end a session", &op->op))
             return;
     } else {
@@ -270,6 +389,21 @@ static void renew_refuse(struct sqlite_store *s, struct sqlite_txn *t,
     }
     store_op_fail(&op->op, TENURE_LOST, "session %llu is dead: %s",
                   (unsigned long long)op->session, why);
+}
+
+static int extend(struct sqlite_store *s, struct sqlite_txn *t, struct session_row *row)
+{
+    sqlite3_stmt *q;
+    struct session_row young;
+    row->expires = instant_add(t->now, row->ttl);
+    if (sqlite_young_find(s, row->session, &young))
+        return sqlite_young_move(s, t, row);
+    int rc = sqlite_statement(s, ST_SESSION_RENEW, &q);
+    if (rc != SQLITE_OK)
+        return rc;
+    sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)row->session);
+    sq.sqlite3_bind_int64(q, 2, row->expires.ms);
+    return sqlite_run(s, ST_SESSION_RENEW);
 }
 
 /* `ret_along`: with it went records that had rested, so a failure may be theirs. */
@@ -281,20 +415,15 @@ static void renew_once(struct sqlite_store *s, struct store_session_renew *op, b
         sqlite_op_failed(&op->op);
         return;
     }
-    int rc = row_read(s, op->session, &row);
+    int rc = sqlite_young_find(s, op->session, &row) ? SQLITE_OK
+                                                     : sqlite_session_row(s, op->session, &row);
     const char *why = rc == SQLITE_OK ? death(s, op->session, &row, t.now) : NULL;
     if (why) {
         renew_refuse(s, &t, op, &row, why);
         return;
     }
-    sqlite3_stmt *q;
     if (rc == SQLITE_OK)
-        rc = sqlite_statement(s, ST_SESSION_RENEW, &q);
-    if (rc == SQLITE_OK) {
-        sq.sqlite3_bind_int64(q, 1, (sqlite3_int64)op->session);
-        sq.sqlite3_bind_int64(q, 2, instant_add(t.now, row.ttl).ms);
-        rc = sqlite_run(s, ST_SESSION_RENEW);
-    }
+        rc = extend(s, &t, &row);
     if (rc == SQLITE_OK && ret_along)
         rc = sqlite_cache_write_rested(s, &t);
     if (ret_along)
@@ -322,16 +451,43 @@ void sqlite_session_renew(struct store *store, struct store_session_renew *op)
 
 /* ---- closing -------------------------------------------------------------------------------- */
 
-static void close_once(struct sqlite_store *s, struct store_session_close *op)
+/* Its place among the young ones.  Says whether it had one, and no row.  Inside the gate. */
+static bool close_young(struct sqlite_store *s, uint64_t session)
+{
+    struct session_row row;
+    if (!sqlite_young_are_alone(s) || !sqlite_young_find(s, session, &row))
+        return false;
+    sqlite_young_end(s, session);
+    return true;
+}
+
+static int close_row(struct sqlite_store *s, uint64_t session, tenure_error *err)
 {
     struct sqlite_txn t;
-    if (sqlite_write_begin(s, &t, &op->op.error) < 0) {
+    int code = sqlite_begin(s, &t, err);
+    if (code < 0)
+        return code;
+    t.ends = session;
+    int rc = row_delete(s, session);
+    if (rc == SQLITE_OK)
+        return sqlite_end(s, &t, err);
+    code = sqlite_fail(s, rc, "close a session", err);
+    sqlite_rollback(s);
+    return code;
+}
+
+static void close_once(struct sqlite_store *s, struct store_session_close *op)
+{
+    int code = sqlite_enter(s, &op->op.error);
+    if (code == 0) {
+        if (!close_young(s, op->session))
+            code = close_row(s, op->session, &op->op.error);
+        sqlite_leave(s, code == 0);
+    }
+    if (code < 0) {
         sqlite_op_failed(&op->op);
         return;
     }
-    t.notify = true;
-    if (!finish(s, &t, row_delete(s, op->session), "close a session", &op->op))
-        return;
     if (op->session == s->session)
         let_go(s); /* after the commit: those who watch us then find us closed, not died */
     lifelines_bury(s->lives, op->session);

@@ -85,10 +85,22 @@ static int store_read_row(struct sqlite_store *s, struct sqlite_txn *t)
     return rc == SQLITE_ROW ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
+static int need_outside(struct sqlite_store *s, tenure_error *err)
+{
+    int code = s->db ? 0 : sqlite_enter(s, err);
+    if (code < 0 || s->db)
+        return code;
+    code = sqlite_need(s, err);
+    sqlite_leave(s, false);
+    return code;
+}
+
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     *t = (struct sqlite_txn){0};
     int code = sqlite_check_place(s, err);
+    if (code == 0)
+        code = need_outside(s, err);
     if (code < 0)
         return code;
     int rc = sqlite_run(s, ST_READ);
@@ -175,13 +187,19 @@ static int begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err
 {
     struct gate_page *p = gate_page(s->gate);
     *t = (struct sqlite_txn){0};
+    int code = sqlite_need(s, err);
+    if (code < 0)
+        return code;
+    s->was_sealed = p->sealed == p->commits;
     p->commits++; /* before, so that who dies leaves nobody with rows that are not so any more */
     int rc = sqlite_run(s, ST_WRITE);
     if (rc == SQLITE_OK)
         rc = store_read_row(s, t);
+    if (rc == SQLITE_OK)
+        rc = sqlite_young_settle(s);
     if (rc != SQLITE_OK)
         return sqlite_fail(s, rc, "write", err);
-    int code = check_age(s, t, err);
+    code = check_age(s, t, err);
     t->floor_moved = t->floor < p->token; /* by decisions that needed no transaction */
     if (t->floor_moved)
         t->floor = p->token;
@@ -211,10 +229,15 @@ int sqlite_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err
     return 0;
 }
 
+/* A seal that was there is one of what is there now. */
 void sqlite_rollback(struct sqlite_store *s)
 {
-    if (sq.sqlite3_get_autocommit(s->db) == 0)
+    struct gate_page *p = gate_page(s->gate);
+    if (s->db && sq.sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK); /* or it already was; then there is nothing to roll back */
+    if (s->was_sealed)
+        p->sealed = p->commits;
+    s->was_sealed = false;
 }
 
 /* ---- inside the gate ------------------------------------------------------------------------ */
@@ -312,11 +335,16 @@ static void shorten(struct sqlite_store *s)
 void sqlite_tidy(struct sqlite_store *s)
 {
     tenure_error ignored; /* what is not written back stays in its line */
-    if (gate_enter(s->gate, SPAN(TIDY_PATIENCE_MS), &ignored) < 0)
+    struct sqlite_look look;
+    if (!s->db || gate_enter(s->gate, SPAN(TIDY_PATIENCE_MS), &ignored) < 0)
         return;
     if (gate_is_alone(s->gate) && check_place(s, &ignored) == 0) {
-        sqlite_cache_retire_all(s, &ignored);
+        sqlite_cache_write_all(s, &ignored);
+        bool whole = sqlite_seal_is_whole(s);
         shorten(s);
+        sqlite_look(s, &look);
+        if (whole) /* and it is older now */
+            sqlite_seal(s, &look);
     }
     gate_depart(s->gate);
 }
@@ -325,7 +353,7 @@ void sqlite_tidy(struct sqlite_store *s)
 static bool make_room(struct sqlite_store *s)
 {
     tenure_error ignored;
-    if (gate_enter(s->gate, s->patience, &ignored) < 0)
+    if (!s->db || gate_enter(s->gate, s->patience, &ignored) < 0)
         return false;
     bool all = sqlite_copy_back(s);
     gate_leave(s->gate);
@@ -357,12 +385,14 @@ static int commit_failed(struct sqlite_store *s, int rc, tenure_error *err)
 int sqlite_end(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
 {
     struct gate_page *p = gate_page(s->gate);
+    struct sqlite_look look;
     int rc = t->floor_moved ? floor_write(s, t) : SQLITE_OK;
     if (rc != SQLITE_OK) {
         int code = sqlite_fail(s, rc, "write", err);
         sqlite_rollback(s);
         return code;
     }
+    s->was_sealed = false;
     rc = sqlite_run(s, ST_COMMIT);
     if (rc != SQLITE_OK) {
         int code = commit_failed(s, rc, err);
@@ -374,6 +404,12 @@ int sqlite_end(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
     if (p->token < t->floor)
         p->token = t->floor;
     sqlite_cache_kept(s, &t->lines);
+    if (t->forgets)
+        sqlite_gone_left(s);
+    sqlite_young_end(s, t->ends);
+    sqlite_young_moved(s, t);
     checkpoint(s);
+    sqlite_look(s, &look);
+    sqlite_seal(s, &look);
     return 0;
 }

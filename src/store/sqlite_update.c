@@ -7,12 +7,11 @@
 
 /* Runs decide on what the transaction sees, or on the line of its one record, if there is one.
  * Returns its verdict, or a negative code with *err.  The statements of the records stay open as
- * long as their bytes are borrowed. */
+ * long as their bytes are borrowed.  `young`: see struct sqlite_oracle. */
 static int decide(struct sqlite_store *s, struct store_update *op, struct sqlite_txn *t, int line,
-                  struct store_view *view, tenure_error *err)
+                  const struct sqlite_young *young, struct store_view *view, tenure_error *err)
 {
-    struct sqlite_oracle oracle = {
-        .s = s, .now = t->now, .cached = sq.sqlite3_get_autocommit(s->db) != 0};
+    struct sqlite_oracle oracle = {.s = s, .now = t->now, .young = young, .err = err};
     s->fx.changed = false;
     s->fx.ring_count = 0;
     s->fx.notice = 0;
@@ -39,6 +38,8 @@ static int decide(struct sqlite_store *s, struct store_update *op, struct sqlite
     int verdict = rc == SQLITE_OK ? op->decide(op->arg, view) : 0;
     for (int i = 0; i < op->count && line < 0; i++)
         sqlite_record_found(s, i);
+    if (oracle.code < 0)
+        return oracle.code;
     if (rc == SQLITE_OK)
         rc = oracle.rc;
     if (rc != SQLITE_OK)
@@ -71,7 +72,7 @@ static int write_out(struct sqlite_store *s, struct store_view *view, struct sql
         else if (out->what == STORE_DELETE && in->bytes)
             rc = sqlite_record_delete(s, i);
     }
-    if (rc == SQLITE_OK && s->fx.notice != 0) {
+    if (rc == SQLITE_OK && s->fx.notice != 0 && !sqlite_young_notice(s, s->fx.notice)) {
         sqlite3_stmt *q;
         rc = sqlite_statement(s, ST_SESSION_NOTICE, &q);
         if (rc == SQLITE_OK)
@@ -80,7 +81,7 @@ static int write_out(struct sqlite_store *s, struct store_view *view, struct sql
             rc = sqlite_run(s, ST_SESSION_NOTICE);
     }
     if (rc == SQLITE_OK)
-        rc = sqlite_forget_gone(s);
+        rc = sqlite_forget_gone(s, t);
     if (view->facts.token_floor > t->floor) {
         t->floor = view->facts.token_floor;
         t->floor_moved = true;
@@ -120,7 +121,7 @@ static int update_rows(struct sqlite_store *s, struct store_update *op, bool *ch
         code = sqlite_begin(s, &t, err);
     if (code < 0)
         return code;
-    int verdict = decide(s, op, &t, -1, &view, err);
+    int verdict = decide(s, op, &t, -1, NULL, &view, err);
     code = verdict < 0 ? verdict : check_out(&t, &view, err);
     if (code < 0 || !writes(&view)) {
         sqlite_rollback(s);
@@ -146,16 +147,18 @@ static bool update_line(struct sqlite_store *s, struct store_update *op, bool *c
     struct sqlite_txn t = {.floor = p->token, .ceiling = p->ceiling};
     struct store_view view;
     int line = sqlite_cache_find(s, op->key[0]);
-    if (s->read_only || !sqlite_has_tokens(&t) || (line < 0 && sqlite_cache_make_room(s, err) < 0))
+    if (s->read_only || !sqlite_has_tokens(&t))
+        return false;
+    if (line < 0 && (sqlite_need(s, err) < 0 || sqlite_cache_make_room(s, err) < 0))
         return false;
     t.now = sqlite_now(s);
-    *ret = decide(s, op, &t, line, &view, err);
+    *ret = decide(s, op, &t, line, NULL, &view, err);
     int code = *ret < 0 ? *ret : check_out(&t, &view, err);
     if (code < 0 || !writes(&view)) {
         *ret = code < 0 ? code : *ret;
         return true;
     }
-    if (!sqlite_cache_takes(&view.out[0]) || s->fx.notice != 0 || s->gone_count != 0)
+    if (!sqlite_cache_takes(&view.out[0]) || s->fx.notice != 0 || !sqlite_forget_young(s))
         return false;
     p->token = view.facts.token_floor > p->token ? view.facts.token_floor : p->token;
     *changed = sqlite_cache_put(s, line, op->key[0], &view.out[0], t.now);
@@ -196,10 +199,12 @@ static bool update_looking(struct sqlite_store *s, struct store_update *op, int 
 {
     struct sqlite_txn t;
     struct store_view view;
+    struct sqlite_young young;
+    sqlite_young_copy(s, &young);
     *ret = sqlite_read_begin(s, &t, err);
     if (*ret < 0)
         return true;
-    *ret = decide(s, op, &t, -1, &view, err);
+    *ret = decide(s, op, &t, -1, &young, &view, err);
     sqlite_read_end(s);
     return *ret < 0 || (!writes(&view) && !view.fx->changed);
 }

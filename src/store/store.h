@@ -256,6 +256,7 @@ struct store_options {
     struct span patience; /* an embedded engine may block a call for so long: ttl/6 */
     struct span opening;  /* how long to wait for a store that does not answer; 0: as it sees fit */
     bool create;          /* make it when it does not exist (where that takes no store_init()) */
+    bool lazy;            /* open its files and libraries when they are needed: TENURE_LAZY */
 };
 
 static inline struct span store_opening(const struct store_options *opt)
