@@ -208,7 +208,8 @@ static int take_options(tenure *t, const tenure_options *opt, tenure_error *err)
 {
     unsigned unknown = opt->flags & ~(unsigned)(TENURE_PUMP | TENURE_EXISTING | TENURE_LAZY);
     if (unknown)
-        return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x", unknown);
+        return error_set(err, TENURE_INVALID, "unknown flag in tenure_options.flags: 0x%x",
+                         unknown);
     if (opt->open_ms < 0 || opt->open_ms > TIMING_TTL_CEILING_MS)
         return error_set(err, TENURE_INVALID, "open_ms %lld: it is 1 to %lld ms, or 0",
                          (long long)opt->open_ms, (long long)TIMING_TTL_CEILING_MS);

@@ -1,5 +1,5 @@
-/* store/sqlite_connection.c - the connection to the database: made when it is needed, and what it is
- * told. */
+/* store/sqlite_connection.c - the connection to the database: made when it is needed, and what it
+ * is told. */
 #include "store/sqlite_engine.h"
 
 #include <string.h>

@@ -59,7 +59,7 @@ static const char *const sql[ST_COUNT] = {
     [ST_SCAN] = ("SELECT key, size, bytes FROM item"
                  " WHERE key >= ?1 AND key < ?2 AND key != ?3 ORDER BY key"),
     [ST_SESSION] = "SELECT expires, ttl, noticed FROM item WHERE id = ?1 AND id > 0",
-    [ST_SESSION_INSERT] = "INSERT INTO item(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, 0)",
+    [ST_SESSION_INSERT] = "INSERT INTO item(id, ttl, expires, noticed) VALUES(?1, ?2, ?3, ?4)",
     [ST_SESSION_RENEW] = "UPDATE item SET expires = ?2 WHERE id = ?1 AND id > 0",
     [ST_SESSION_NOTICE] = "UPDATE item SET noticed = noticed + 1 WHERE id = ?1 AND id > 0",
     [ST_SESSION_DELETE] = "DELETE FROM item WHERE id = ?1 AND id > 0",
@@ -436,8 +436,8 @@ static int refuse_late(struct sqlite_store *s, tenure_error *err)
 {
     uint64_t ceiling = gate_page(s->gate)->ceiling;
     return fail(err, TENURE_WENT_BACK,
-                "%s went back in time: it was last used before the machine was started, and its gate "
-                "since; stop what uses it, then `tenure store check --raise-to %llu`", s->path,
+                "%s went back in time: it was last used before the machine was started, and its "
+                "gate since; stop what uses it, then `tenure store check --raise-to %llu`", s->path,
                 (unsigned long long)ceiling);
 }
 

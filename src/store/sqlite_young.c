@@ -1,9 +1,9 @@
 /* store/sqlite_young.c - young sessions: those that were opened lately, and have no row yet.
  *
- * Most commands are over before their session is renewed for the first time, so until then it is in
- * the gate's page: to open it and to close it is no transaction, and a command that finds its record
- * in the cache, too, needs no SQLite at all.  The first renewal makes a row of it; so does who wants
- * to open one when the page is full.
+ * Most commands are over before their session is renewed for the first time, so until then it is
+ * in the gate's page: to open it and to close it is no transaction, and a command that finds its
+ * record in the cache, too, needs no SQLite at all.  The first renewal makes a row of it; so does
+ * who wants to open one when the page is full.
  *
  * What is said there goes before the row.  A row is committed before the place in the page is free,
  * so who reads both, from outside of the gate, copies the page first.  If somebody dies in between,
@@ -74,7 +74,7 @@ bool sqlite_young_add(struct sqlite_store *s, uint64_t session, struct span ttl,
     atomic_store_explicit(&of->expires, expires.ms, memory_order_relaxed);
     atomic_store_explicit(&of->ttl, ttl.ms, memory_order_relaxed);
     atomic_store_explicit(&of->notices, 0, memory_order_relaxed);
-    POINT("young");
+    POINT("fifo-row");
     atomic_store(&p->young[i], session);
     return true;
 }

@@ -11,6 +11,7 @@
 #include "tools.h"
 
 static char path[256], url[300];
+static bool lazy; /* stores are opened so (store_options) */
 
 static inline void fresh(void)
 {
@@ -22,7 +23,8 @@ static inline void fresh(void)
 
 static inline int try_open(int64_t patience_ms, struct store **ret)
 {
-    const struct store_options opt = {.patience = SPAN(patience_ms), .create = true};
+    const struct store_options opt = {
+        .patience = SPAN(patience_ms), .create = true, .lazy = lazy};
     return store_open(url, &opt, ret, &err);
 }
 

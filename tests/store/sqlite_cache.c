@@ -430,8 +430,9 @@ static void after_a_reboot_a_damaged_line_counts_for_nothing(void)
     CHECK(is_sound());
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    lazy = argc > 1 && strcmp(argv[1], "lazy") == 0;
     int failed = TAP_RUN(TAP(what_may_be_lost_with_its_sessions_costs_no_commit),
                          TAP(the_last_one_who_leaves_writes_back),
                          TAP(of_those_who_leave_at_once_one_writes_back),

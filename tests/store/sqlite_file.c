@@ -380,8 +380,9 @@ static void a_user_without_rights_is_denied(void)
     apart(become_nobody_who_may_read);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    lazy = argc > 1 && strcmp(argv[1], "lazy") == 0;
     int failed = TAP_RUN(
         TAP(a_url_that_names_no_store_is_refused_with_value_and_rule),
         TAP(two_spellings_of_a_path_are_one_store),

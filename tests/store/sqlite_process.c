@@ -415,8 +415,9 @@ static void an_idle_handle_does_not_keep_the_log_from_being_used_again(void)
     shut(s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    lazy = argc > 1 && strcmp(argv[1], "lazy") == 0;
     int failed = TAP_RUN(
         TAP(processes_that_write_at_once_lose_no_update),
                    TAP(a_crowd_that_opens_a_new_store_at_once_gets_in),

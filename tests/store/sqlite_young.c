@@ -1,0 +1,380 @@
+/* tests/store/sqlite_young.c - what a start does without the database: sessions that are young, and
+ * a store that is found as it was left. */
+#include <fcntl.h>
+
+#include "os/gate.h"
+#include "sqlite.h"
+#include "store/sqlite_engine.h"
+
+/* What the gate's page says, from outside. */
+static struct gate_page page(void)
+{
+    struct gate_page p;
+    int fd = open(companion("-gate"), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || pread(fd, &p, sizeof p, 0) != sizeof p)
+        abort();
+    close(fd);
+    return p;
+}
+
+static bool set_page(size_t at, const void *value, size_t len)
+{
+    int fd = open(companion("-gate"), O_RDWR | O_CLOEXEC);
+    bool fine = fd >= 0 && pwrite(fd, value, len, (off_t)at) == (ssize_t)len;
+    close(fd);
+    return fine;
+}
+
+static int count_young(void)
+{
+    struct gate_page p = page();
+    int n = 0;
+    for (int i = 0; i < GATE_YOUNG; i++)
+        n += p.young[i] != 0;
+    return n;
+}
+
+/* How many sessions have rows. */
+static int count_rows(void)
+{
+    sqlite3 *db;
+    sqlite3_stmt *q;
+    int n = -1;
+    if (sqlite3_open(path, &db) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, "SELECT count(*) FROM session", -1, &q, NULL) == SQLITE_OK) {
+        if (sqlite3_step(q) == SQLITE_ROW)
+            n = sqlite3_column_int(q, 0);
+        sqlite3_finalize(q);
+    }
+    sqlite3_close(db);
+    return n;
+}
+
+static bool is_connected(struct store *s)
+{
+    return sqlite_of(s)->db != NULL;
+}
+
+/* The database rests for long enough that a change would show, and is sealed after that. */
+static void let_it_rest(void)
+{
+    usleep(50000);
+    lazy = false;
+    shut(open_store());
+    lazy = true;
+}
+
+/* A store that nobody has open, with a record of 1 in a line of its own. */
+static void fresh_at_rest(void)
+{
+    fresh();
+    lazy = false;
+    struct store *s = open_store();
+    ephemeral = true;
+    if (update(s, "a", add_one, NULL) != 1)
+        abort();
+    shut(s);
+    let_it_rest();
+}
+
+/* ---- young sessions ------------------------------------------------------------------------- */
+
+static void a_session_has_a_row_from_its_first_renewal_on(void)
+{
+    fresh();
+    struct store *s = open_store(), *other = open_store();
+    uint64_t id = session_open(s, LONG);
+    CHECK(id != 0 && count_young() == 1 && count_rows() == 0 && liveness_of(other, id) == LIVE);
+    CHECK(session_renew(s, id, NULL) == 0);
+    CHECK(count_young() == 0 && count_rows() == 1 && liveness_of(other, id) == LIVE);
+    CHECK(session_renew(s, id, NULL) == 0 && count_rows() == 1);
+    CHECK(session_close(s, id) == 0 && count_rows() == 0);
+    CHECK(liveness_of(other, id) == LIVE_GONE && session_renew(s, id, NULL) == TENURE_LOST);
+    shut(other);
+    shut(s);
+}
+
+static void a_short_session_costs_no_commit(void)
+{
+    fresh();
+    struct store *s = open_store(), *other = open_store();
+    uint64_t before = page().commits, id = session_open(s, LONG);
+    ephemeral = true;
+    CHECK(update(s, "a", add_one, NULL) == 1 && liveness_of(other, id) == LIVE);
+    CHECK(session_close(s, id) == 0 && liveness_of(other, id) == LIVE_GONE);
+    ephemeral = false;
+    CHECK(page().commits == before);
+    shut(other);
+    shut(s);
+}
+
+static uint64_t hold_session(void)
+{
+    return session_open(open_store(), LONG);
+}
+
+/* Who asks clears it away, without a commit. */
+static void who_died_young_is_gone_at_once(void)
+{
+    struct question q;
+    fresh();
+    struct store *s = open_store();
+    end(child(hold_session, &q.session));
+    CHECK(count_young() == 1);
+    uint64_t before = page().commits;
+    ephemeral = true;
+    CHECK(update(s, "a", ask_and_write, &q) == 1 && q.answer == LIVE_GONE);
+    ephemeral = false;
+    CHECK(count_young() == 0 && page().commits == before);
+    CHECK(liveness_of(s, q.session) == LIVE_GONE);
+    shut(s);
+}
+
+static void who_expired_young_has_expired_also_when_there_is_no_room(void)
+{
+    struct store *s[GATE_YOUNG + 2];
+    fresh();
+    struct store *first = open_store();
+    uint64_t id = session_open(first, SPAN(50));
+    int64_t limit = clock_now().ms + LIMIT_MS;
+    while (liveness_of(first, id) == LIVE && before(limit))
+        usleep(5000);
+    CHECK(liveness_of(first, id) == LIVE_EXPIRED && count_rows() == 0);
+    for (int i = 0; i < GATE_YOUNG + 2; i++) {
+        s[i] = open_store();
+        CHECK(session_open(s[i], LONG) != 0);
+    }
+    CHECK(liveness_of(first, id) == LIVE_EXPIRED && count_rows() > 1);
+    for (int i = 0; i < GATE_YOUNG + 2; i++)
+        shut(s[i]);
+    shut(first);
+}
+
+static void there_may_be_more_than_the_page_has_room_for(void)
+{
+    enum { MANY = 2 * GATE_YOUNG + 10 };
+    struct store *s[MANY];
+    uint64_t id[MANY];
+    fresh();
+    struct store *other = open_store();
+    for (int i = 0; i < MANY; i++) {
+        s[i] = open_store();
+        id[i] = session_open(s[i], LONG);
+        CHECK(id[i] != 0);
+    }
+    for (int i = 0; i < MANY; i++)
+        CHECK(liveness_of(other, id[i]) == LIVE && session_renew(s[i], id[i], NULL) == 0);
+    for (int i = 0; i < MANY; i++)
+        CHECK(session_close(s[i], id[i]) == 0 && liveness_of(other, id[i]) == LIVE_GONE);
+    CHECK(count_young() == 0 && count_rows() == 0);
+    for (int i = 0; i < MANY; i++)
+        shut(s[i]);
+    shut(other);
+}
+
+static void a_young_one_that_is_told_to_stop_hears_it_with_its_first_renewal(void)
+{
+    bool noticed = false;
+    fresh();
+    struct store *s = open_store(), *other = open_store();
+    uint64_t id = session_open(s, LONG);
+    CHECK(update(other, "a", tell, &id) == 1 && count_young() == 1);
+    CHECK(session_renew(s, id, &noticed) == 0 && noticed);
+    CHECK(session_renew(s, id, &noticed) == 0 && !noticed);
+    shut(other);
+    shut(s);
+}
+
+/* Somebody died when the row was committed, and the place not yet free. */
+static bool leave_both(uint64_t id)
+{
+    char text[160];
+    uint32_t moving = 1;
+    snprintf(text, sizeof text,
+             "INSERT INTO item(id, ttl, expires, noticed) VALUES(%llu, 60000, 1000000000000, 0)",
+             (unsigned long long)id);
+    return meddle(text) == SQLITE_OK &&
+           set_page(offsetof(struct gate_page, moving), &moving, sizeof moving);
+}
+
+/* P1: whoever has ended does not come back by its row, which nobody would know to be dead. */
+static void a_session_with_place_and_row_ends_with_both(void)
+{
+    struct question q;
+    fresh();
+    struct store *s = open_store(), *other = open_store();
+    uint64_t id = session_open(s, LONG);
+    CHECK(leave_both(id) && liveness_of(other, id) == LIVE);
+    CHECK(session_close(s, id) == 0);
+    CHECK(liveness_of(other, id) == LIVE_GONE && count_rows() == 0 && count_young() == 0);
+    end(child(hold_session, &q.session));
+    CHECK(leave_both(q.session));
+    ephemeral = true;
+    CHECK(update(other, "a", ask_and_write, &q) == 1 && q.answer == LIVE_GONE);
+    ephemeral = false;
+    CHECK(liveness_of(other, q.session) == LIVE_GONE && count_rows() == 0 && count_young() == 0);
+    CHECK(page().moving == 0);
+    shut(other);
+    shut(s);
+}
+
+/* ---- the seal ------------------------------------------------------------------------------- */
+
+/* The main job, when it is short: nobody else is there, and the name has been used before. */
+static void a_store_at_rest_is_used_without_its_database(void)
+{
+    uint64_t token = 0, last = 0;
+    fresh_at_rest();
+    for (int i = 2; i < 5; i++) {
+        struct store *s = open_store();
+        uint64_t id = session_open(s, LONG);
+        CHECK(id != 0 && update(s, "a", add_one, NULL) == i && session_close(s, id) == 0);
+        CHECK(!is_connected(s));
+        shut(s);
+    }
+    struct store *s = open_store();
+    CHECK(update(s, "t", grant, &token) == 1 && is_connected(s)); /* a name that is new here */
+    CHECK(update(s, "a", see, NULL) == 4);
+    shut(s);
+    s = open_store();
+    CHECK(update(s, "t", grant, &last) == 1 && last > token);
+    shut(s);
+    lazy = ephemeral = false;
+    s = open_store();
+    CHECK(update(s, "a", see, NULL) == 4 && update(s, "t", grant, &token) == 1 && token > last);
+    shut(s);
+    CHECK(is_sound());
+}
+
+static void the_database_is_opened_when_it_is_needed(void)
+{
+    fresh_at_rest();
+    struct store *s = open_store();
+    uint64_t id = session_open(s, LONG);
+    CHECK(!is_connected(s) && session_renew(s, id, NULL) == 0 && is_connected(s));
+    CHECK(count_rows() == 1);
+    shut(s);
+    s = open_store();
+    CHECK(!is_connected(s) && liveness_of(s, id) == LIVE_GONE && is_connected(s));
+    shut(s);
+    lazy = ephemeral = false;
+}
+
+static bool replace_by_copy_of_before(void)
+{
+    char saved[300];
+    snprintf(saved, sizeof saved, "%s.saved", path);
+    unlink(companion("-wal"));
+    unlink(companion("-shm"));
+    return copy(saved, path);
+}
+
+/* P1.  Whatever the clock of the file system shows: also in the tick of our last commit. */
+static void a_copy_that_was_put_back_is_noticed_without_opening_it(void)
+{
+    char saved[300];
+    uint64_t token;
+    for (int i = 0; i < 20; i++) {
+        fresh_at_rest();
+        snprintf(saved, sizeof saved, "%s.saved", path);
+        CHECK(meddle("PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK && copy(path, saved));
+        lazy = ephemeral = false;
+        struct store *s = open_store();
+        CHECK(update(s, "b", grant, &token) == 1);
+        shut(s);
+        if (i % 2 != 0)
+            let_it_rest();
+        lazy = true;
+        CHECK(replace_by_copy_of_before() && open_code() == TENURE_WENT_BACK);
+        CHECK(open_code() == TENURE_WENT_BACK);
+    }
+    lazy = false;
+}
+
+static void what_others_have_written_breaks_the_seal(void)
+{
+    fresh_at_rest();
+    struct store *s = open_store();
+    CHECK(!is_connected(s));
+    shut(s);
+    CHECK(meddle("UPDATE item SET last = last WHERE id = 0") == SQLITE_OK);
+    s = open_store();
+    CHECK(is_connected(s));
+    shut(s);
+    let_it_rest();
+    s = open_store();
+    CHECK(!is_connected(s));
+    shut(s);
+    CHECK(meddle("PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK);
+    s = open_store();
+    CHECK(is_connected(s));
+    shut(s);
+    lazy = ephemeral = false;
+}
+
+/* Nobody vouches for a commit that may have stopped halfway. */
+static void a_transaction_that_was_begun_breaks_the_seal(void)
+{
+    uint64_t commits;
+    fresh_at_rest();
+    commits = page().commits + 1;
+    CHECK(set_page(offsetof(struct gate_page, commits), &commits, sizeof commits));
+    struct store *s = open_store();
+    CHECK(is_connected(s));
+    shut(s);
+    lazy = ephemeral = false;
+}
+
+/* Its own session is no proof that the store is the one that it was. */
+static void a_database_of_before_the_reboot_is_refused_late(void)
+{
+    fresh_at_rest();
+    struct store *s = open_store();
+    uint64_t id = session_open(s, LONG);
+    CHECK(!is_connected(s) && meddle("UPDATE meta SET domain = 'x'") == SQLITE_OK);
+    CHECK(session_renew(s, id, NULL) == TENURE_WENT_BACK);
+    CHECK(!is_connected(s) && count_young() == 1);
+    shut(s);
+    lazy = ephemeral = false;
+}
+
+/* A child that opens a store of its own, and a parent that opens its database later. */
+static void who_forks_before_it_needs_the_database_loses_nothing(void)
+{
+    int status;
+    fresh_at_rest();
+    struct store *s = open_store();
+    uint64_t id = session_open(s, LONG);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        s->ops->forked(s);
+        shut(s);
+        s = open_store();
+        _exit(update(s, "a", add_one, NULL) != 2 || liveness_of(s, id) != LIVE);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    CHECK(session_renew(s, id, NULL) == 0 && update(s, "a", see, NULL) == 2);
+    shut(s);
+    lazy = ephemeral = false;
+}
+
+int main(void)
+{
+    int failed = TAP_RUN(
+        TAP(a_session_has_a_row_from_its_first_renewal_on), TAP(a_short_session_costs_no_commit),
+        TAP(who_died_young_is_gone_at_once),
+        TAP(who_expired_young_has_expired_also_when_there_is_no_room),
+        TAP(there_may_be_more_than_the_page_has_room_for),
+        TAP(a_young_one_that_is_told_to_stop_hears_it_with_its_first_renewal),
+        TAP(a_session_with_place_and_row_ends_with_both),
+        TAP(a_store_at_rest_is_used_without_its_database),
+        TAP(the_database_is_opened_when_it_is_needed),
+        TAP(a_copy_that_was_put_back_is_noticed_without_opening_it),
+        TAP(what_others_have_written_breaks_the_seal),
+        TAP(a_transaction_that_was_begun_breaks_the_seal),
+        TAP(a_database_of_before_the_reboot_is_refused_late),
+        TAP(who_forks_before_it_needs_the_database_loses_nothing));
+    scratch_remove();
+    return failed;
+}
