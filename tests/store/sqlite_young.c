@@ -325,6 +325,22 @@ static void a_transaction_that_was_begun_breaks_the_seal(void)
     lazy = ephemeral = false;
 }
 
+/* The kernel's clock of changes ticks, and a change in the tick of the one before does not show. */
+static void a_seal_as_young_as_the_last_change_does_not_hold(void)
+{
+    fresh_at_rest();
+    struct gate_page p = page();
+    int64_t soon = p.seal[0].ctime_ns + 4000000;
+    CHECK(p.seal_ns > soon && set_page(offsetof(struct gate_page, seal_ns), &soon, sizeof soon));
+    struct store *s = open_store();
+    CHECK(is_connected(s));
+    shut(s);
+    s = open_store();
+    CHECK(!is_connected(s)); /* it has been sealed anew */
+    shut(s);
+    lazy = ephemeral = false;
+}
+
 /* Its own session is no proof that the store is the one that it was. */
 static void a_database_of_before_the_reboot_is_refused_late(void)
 {
@@ -373,6 +389,7 @@ int main(void)
         TAP(a_copy_that_was_put_back_is_noticed_without_opening_it),
         TAP(what_others_have_written_breaks_the_seal),
         TAP(a_transaction_that_was_begun_breaks_the_seal),
+        TAP(a_seal_as_young_as_the_last_change_does_not_hold),
         TAP(a_database_of_before_the_reboot_is_refused_late),
         TAP(who_forks_before_it_needs_the_database_loses_nothing));
     scratch_remove();
