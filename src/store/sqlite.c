@@ -378,7 +378,7 @@ static int open_store(const struct url *url, const struct store_options *opt,
     int code = prepare(url, opt, &s, err);
     if (code < 0)
         return code;
-    if (!opt->lazy) /* else it is loaded inside the gate, if it is */
+    if (!opt->lazy || access(s->path, F_OK) != 0) /* else inside the gate, if it is needed */
         code = sqlite_load(err);
     if (code == 0)
         code = enter_and_open(s, opt, raise, err);

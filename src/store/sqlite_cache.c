@@ -386,6 +386,25 @@ void sqlite_cache_doubt(struct sqlite_store *s)
         c->kept[i] = 0;
 }
 
+int sqlite_cache_compare(struct sqlite_store *s)
+{
+    struct cache *c = cache_of(s);
+    int rc = sqlite_run(s, ST_READ);
+    for (int i = 0; i < SQLITE_CACHE_LINES && rc == SQLITE_OK; i++) {
+        struct line *l = line_at(c, i);
+        struct store_record row = {.key = l->key};
+        if (atomic_load(&c->hash[i]) == 0 || !has_key(l))
+            continue;
+        rc = sqlite_record_find(s, 0, &row);
+        if (rc == SQLITE_OK && row.bytes && sqlite_record_sequence(s, 0) >= current(l)->sequence)
+            atomic_store(&c->hash[i], 0);
+        sqlite_record_found(s, 0);
+    }
+    if (sq.sqlite3_get_autocommit(s->db) == 0)
+        sqlite_run(s, ST_ROLLBACK); /* of a reader: cannot fail in a way that matters */
+    return rc;
+}
+
 void sqlite_cache_clear(struct sqlite_store *s)
 {
     struct cache *c = cache_of(s);

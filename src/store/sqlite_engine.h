@@ -367,9 +367,9 @@ void sqlite_look(const struct sqlite_store *s, struct sqlite_look *ret);
  * that they are right. */
 void sqlite_seal(struct sqlite_store *s, const struct sqlite_look *look);
 
-/* Whether they are as they were then, as far as the kernel says; and whether that is sure. */
-bool sqlite_seal_is_whole(const struct sqlite_store *s);
-bool sqlite_seal_holds(const struct sqlite_store *s);
+/* Whether they were as they had been then, as far as the kernel says; and whether that is sure. */
+bool sqlite_seal_is_whole(const struct sqlite_store *s, const struct sqlite_look *look);
+bool sqlite_seal_holds(const struct sqlite_store *s, const struct sqlite_look *look);
 
 /* ---- sqlite_record.c ------------------------------------------------------------------------ */
 
@@ -418,6 +418,10 @@ void sqlite_cache_kept(struct sqlite_store *s, const struct sqlite_lines *lines)
 
 /* Takes no row for as new as its line: the database may have been another one. */
 void sqlite_cache_doubt(struct sqlite_store *s);
+
+/* When nobody else has the store open, and somebody has written to the database by hand: frees the
+ * lines whose rows are as new, so that what is in them now counts.  A result code of SQLite. */
+int sqlite_cache_compare(struct sqlite_store *s);
 
 /* When the machine was down since the last write: writes the rows of all lines that are whole and
  * newer, within a transaction; *sequence grows to their highest number.  The clock's last reading

@@ -441,7 +441,8 @@ static int refuse_late(struct sqlite_store *s, tenure_error *err)
                 (unsigned long long)ceiling);
 }
 
-static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *err)
+static int settle(struct sqlite_store *s, const struct sqlite_look *before,
+                  const uint64_t *raise, tenure_error *err)
 {
     static const uint8_t none[16];
     struct meta m;
@@ -468,7 +469,11 @@ static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *e
     /* A new gate knows nothing: what it should know is below the ceiling. */
     if (raise || lost || !same_boot || strcmp(p->domain, s->domain) != 0)
         return late ? refuse_late(s, err) : jump(s, &m, raise ? *raise : 0, err);
-    if (p->rows != s->ino || (gate_is_alone(s->gate) && !sqlite_seal_holds(s)))
+    bool alone = !late && gate_is_alone(s->gate);
+    int rc = alone && !sqlite_seal_is_whole(s, before) ? sqlite_cache_compare(s) : SQLITE_OK;
+    if (rc != SQLITE_OK)
+        return sqlite_fail(s, rc, "read", err);
+    if (p->rows != s->ino || (alone && !sqlite_seal_holds(s, before)))
         sqlite_cache_doubt(s);
     s->base = p->base = m.base;
     p->floor = m.floor; /* ahead of the mirror when a process died between commit and mirror */
@@ -480,9 +485,13 @@ static int settle(struct sqlite_store *s, const uint64_t *raise, tenure_error *e
 
 bool sqlite_settle_sealed(struct sqlite_store *s)
 {
-    struct gate_page *p = gate_page(s->gate);
+    const struct gate_page *p = gate_page(s->gate);
+    struct sqlite_look now;
     if (gate_is_copy(s->gate) || p->rows != s->ino || clock_domain(s->domain) != 0 ||
-        strcmp(p->domain, s->domain) != 0 || !sqlite_seal_holds(s))
+        strcmp(p->domain, s->domain) != 0)
+        return false;
+    sqlite_look(s, &now);
+    if (!sqlite_seal_holds(s, &now))
         return false;
     s->base = p->base;
     memcpy(s->id, p->store_id, sizeof s->id);
@@ -504,7 +513,7 @@ int sqlite_schema_open(struct sqlite_store *s, const uint64_t *raise, tenure_err
     if (code == 0 && fresh)
         code = create_schema(s, err);
     if (code == 0)
-        code = settle(s, raise, err);
+        code = settle(s, &before, raise, err);
     if (code < 0)
         return code;
     gate_page(s->gate)->rows = s->ino;

@@ -48,6 +48,7 @@ static __attribute__((noinline)) bool look(const struct sqlite_store *s, struct 
     snprintf(log, sizeof log, "%s-wal", s->path);
     if (!look_at(s->path, &ret[0]) || !look_at(log, &ret[1]))
         return false;
+    ret[1].ctime_ns = 0; /* SQLite sets its owner anew whenever root opens it */
     *ret_ours = ret[1].ino != 0 && faccessat(AT_FDCWD, s->path, R_OK | W_OK, AT_EACCESS) == 0 &&
                 faccessat(AT_FDCWD, log, R_OK | W_OK, AT_EACCESS) == 0;
     return true;
@@ -74,17 +75,15 @@ void sqlite_seal(struct sqlite_store *s, const struct sqlite_look *look)
     p->sealed = p->commits;
 }
 
-bool sqlite_seal_is_whole(const struct sqlite_store *s)
+bool sqlite_seal_is_whole(const struct sqlite_store *s, const struct sqlite_look *look)
 {
     const struct gate_page *p = gate_page(s->gate);
-    struct gate_file now[2];
-    bool ours;
-    return p->sealed != 0 && p->sealed == p->commits && look(s, now, &ours) && ours &&
-           memcmp(now, p->seal, sizeof now) == 0;
+    return p->sealed != 0 && p->sealed == p->commits && look->ours &&
+           memcmp(look->file, p->seal, sizeof p->seal) == 0;
 }
 
-bool sqlite_seal_holds(const struct sqlite_store *s)
+bool sqlite_seal_holds(const struct sqlite_store *s, const struct sqlite_look *look)
 {
     const struct gate_page *p = gate_page(s->gate);
-    return p->seal_ns - p->seal[0].ctime_ns > RESTED_NS && sqlite_seal_is_whole(s);
+    return p->seal_ns - p->seal[0].ctime_ns > RESTED_NS && sqlite_seal_is_whole(s, look);
 }

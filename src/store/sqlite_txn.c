@@ -340,7 +340,8 @@ void sqlite_tidy(struct sqlite_store *s)
         return;
     if (gate_is_alone(s->gate) && check_place(s, &ignored) == 0) {
         sqlite_cache_write_all(s, &ignored);
-        bool whole = sqlite_seal_is_whole(s);
+        sqlite_look(s, &look);
+        bool whole = sqlite_seal_is_whole(s, &look);
         shorten(s);
         sqlite_look(s, &look);
         if (whole) /* and it is older now */

@@ -312,6 +312,22 @@ static void what_others_have_written_breaks_the_seal(void)
     lazy = ephemeral = false;
 }
 
+/* As an operator's last resort: memory must not bring back what it was. */
+static void a_row_that_was_changed_by_hand_at_rest_counts(void)
+{
+    fresh_at_rest();
+    struct store *s = open_store();
+    CHECK(update(s, "a", add_one, NULL) == 2 && update(s, "b", add_one, NULL) == 1);
+    CHECK(is_connected(s)); /* so it writes back */
+    shut(s);
+    CHECK(meddle("UPDATE item SET bytes = (SELECT bytes FROM item WHERE key = 'a') WHERE key = 'b'")
+          == SQLITE_OK);
+    s = open_store();
+    CHECK(update(s, "b", see, NULL) == 2 && update(s, "a", see, NULL) == 2);
+    shut(s);
+    lazy = ephemeral = false;
+}
+
 /* Nobody vouches for a commit that may have stopped halfway. */
 static void a_transaction_that_was_begun_breaks_the_seal(void)
 {
@@ -388,6 +404,7 @@ int main(void)
         TAP(the_database_is_opened_when_it_is_needed),
         TAP(a_copy_that_was_put_back_is_noticed_without_opening_it),
         TAP(what_others_have_written_breaks_the_seal),
+        TAP(a_row_that_was_changed_by_hand_at_rest_counts),
         TAP(a_transaction_that_was_begun_breaks_the_seal),
         TAP(a_seal_as_young_as_the_last_change_does_not_hold),
         TAP(a_database_of_before_the_reboot_is_refused_late),

@@ -101,8 +101,9 @@ def test_an_outcome_that_nobody_knows_is_85_and_asking_again_resolves_it(cli, co
 
 @shimmed
 @pytest.mark.embedded
-def test_a_try_whose_outcome_nobody_knows_is_85_and_runs_nothing(cli):
+def test_a_try_whose_outcome_nobody_knows_is_85_and_runs_nothing(cli, engine):
     assert cli.run("store", "init").code == 0
+    engine.crowd()
     done = cli.run("lock", "-n", "-E", "9", "job", "--", "echo", "ran", env=breaking(1000))
     assert (done.code, done.out) == (UNSURE, ""), done.err
     assert cli.run("lock", "-n", "job", "--", "true").code == 0  # its process is gone
@@ -112,8 +113,9 @@ def test_a_try_whose_outcome_nobody_knows_is_85_and_runs_nothing(cli):
 @pytest.mark.embedded
 @pytest.mark.parametrize("command", [["lease", "take", "--ttl", "1h", "job"],
                                      ["lock", "-w", "30", "job", "--", "printenv", "TENURE_TOKEN"]])
-def test_a_lost_answer_is_resolved_by_the_ticket_where_there_is_time(cli, command):
+def test_a_lost_answer_is_resolved_by_the_ticket_where_there_is_time(cli, engine, command):
     assert cli.run("store", "init").code == 0
+    engine.crowd()
     done = cli.run(*command, env=breaking(1))
     assert (done.code, done.out.strip().isdigit()) == (0, True), done.err
     assert int(done.out) == cli.history("job")[0]["token"]
