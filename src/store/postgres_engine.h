@@ -119,6 +119,7 @@ struct work {
     uint64_t floor;                   /* after it */
     uint32_t ring_count;
     uint64_t *ring;
+    bool queued;   /* it queues behind the one that it rings */
     bool done;     /* answered: it happened */
     unsigned lost; /* how often somebody else was faster */
     bool looked;   /* and what the answer said was not enough to decide on */

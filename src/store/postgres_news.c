@@ -1,6 +1,8 @@
 /* store/postgres_news.c - what a doorbell is told of a commit, so that who is rung need not look.
  *
- * Who is granted something is told what the record is since the commit that did it.  That is sealed
+ * Who is granted something is told what the record is since the commit that did it, by one who has
+ * queued behind it.  Who has not may be about to: then both would write at once, and one in vain,
+ * again and again; a look takes about as long as that asking.  What is told is sealed
  * with a key which the store shows to all who may use it, and to nobody else: whoever can write
  * such news could write the record as well.  They may be late, though, or come twice.  So they
  * confirm nothing but a grant (GRANTS in store/store.h); a decision that is made on them names
@@ -23,7 +25,7 @@ size_t news_write(struct pg_store *s, const struct work *w, uint64_t session,
                   char buf[NEIGHBOURS_NEWS_MAX])
 {
     const struct known_record *k = w->count == 1 ? known_record(s, w->key[0]) : NULL;
-    if (!s->has_bell_key || !k || k->version == 0 || k->version != w->version[0] ||
+    if (!w->queued || !s->has_bell_key || !k || k->version == 0 || k->version != w->version[0] ||
         k->head.len > NEWS_RECORD_MAX)
         return 0;
     unsigned char *start = (unsigned char *)buf;

@@ -48,7 +48,7 @@ static void forget_outcome(struct work *w)
         w->version[i] = 0;
     }
     w->ring_count = 0;
-    w->granted = w->writes = false;
+    w->granted = w->writes = w->queued = false;
     w->done = false;
 }
 
@@ -76,6 +76,8 @@ static bool keep_outcome(struct pg_store *s, struct work *w, const struct store_
     if (!ring)
         return false;
     memcpy(ring, view->fx->ring, view->fx->ring_count * sizeof *ring);
+    for (uint32_t i = 0; i < view->fx->ring_count; i++)
+        w->queued = w->queued || ring[i] == view->fx->next;
     w->ring = ring;
     w->ring_count = view->fx->ring_count;
     return true;
@@ -99,7 +101,7 @@ static void begin_decision(struct pg_store *s, struct work *w)
     s->relied.failed = false;
     s->fx.changed = false;
     s->fx.ring_count = 0;
-    s->fx.notice = 0;
+    s->fx.next = s->fx.notice = 0;
 }
 
 bool update_decide(struct pg_store *s, struct work *w, bool *ret_confirmed)

@@ -77,6 +77,7 @@ static bool is_granted(void)
     know(&to, OLD, "waits");
     know(&from, NEW, "holds");
     w.version[0] = NEW;
+    w.queued = true;
     len = news_write(&from, &w, SESSION, news);
     memset(&does, 0, sizeof does);
     does.granted = does.undisturbed = true;
@@ -206,6 +207,9 @@ static void news_are_of_what_was_written_and_fit(void)
     struct work w = {.kind = WORK_UPDATE, .count = 1, .key = {(char[]){NAME}}};
     static char much[8193];
     CHECK(is_granted());
+    w.version[0] = NEW;
+    CHECK(news_write(&from, &w, SESSION, news) == 0); /* it may be about to ask */
+    w.queued = true;
     w.version[0] = OLD; /* somebody has written since */
     CHECK(news_write(&from, &w, SESSION, news) == 0);
     w.version[0] = NEW;
