@@ -30,11 +30,12 @@ if want cold; then
     U=$(fresh); export TENURE_STORE="$U"
     "$PY" "$BENCH/probe.py" start $P 21 "$TENURE" lock cold --
     "$PY" - "$TENURE" $P <<'EOF'
-import re, subprocess, sys
+import re, subprocess, sys, time
 tenure, peer = sys.argv[1:]
 def row(t, m, v): print(f"{peer}\t{t}\t{m}\t{v:.6g}", flush=True)
-p = subprocess.Popen([tenure, "lock", "cold", "--", "/bin/sh", "-c", "echo go; exec sleep 100"], stdout=subprocess.PIPE, text=True)
+p = subprocess.Popen([tenure, "lock", "--ttl", "1s", "cold", "--", "/bin/sh", "-c", "echo go; exec sleep 100"], stdout=subprocess.PIPE, text=True)
 p.stdout.readline()
+time.sleep(1)  # it has renewed, so the database is open
 def kb(pid, key): return int(re.search(key + r":\s+(\d+)", open(f"/proc/{pid}/smaps_rollup").read())[1])
 kids = open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
 row("cold", "idle_MB", kb(p.pid, "Rss") / 1024)

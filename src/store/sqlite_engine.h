@@ -84,10 +84,10 @@ struct session_row {
 };
 #define SESSION_ROWS 64 /* that a handle remembers */
 
-/* Copies of young sessions. */
+/* Copies of young sessions, one or two of each. */
 struct sqlite_young {
     size_t count;
-    struct session_row row[GATE_YOUNG];
+    struct session_row row[2 * GATE_YOUNG];
 };
 
 /* Hints of one handle (sqlite_hint.c). */
@@ -241,8 +241,10 @@ int sqlite_run(struct sqlite_store *s, enum statement id);
 
 struct instant sqlite_now(const struct sqlite_store *s);
 
-/* A consistent view without the right to write.  Ends with sqlite_read_end(). */
-int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err);
+/* A consistent view without the right to write, and the young sessions beside it: all that a record
+ * names which is in the view, or was copied from a line before.  Ends with sqlite_read_end(). */
+int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, struct sqlite_young *young,
+                      tenure_error *err);
 void sqlite_read_end(struct sqlite_store *s);
 
 /* The gate and the database are the ones that were opened, in their places, as of now.  0, or
@@ -294,8 +296,8 @@ int sqlite_lifeline(struct store *store);
 struct sqlite_oracle {
     struct sqlite_store *s;
     struct instant now;
-    const struct sqlite_young *young; /* as they were before the snapshot of the rows; NULL inside
-                                       * the gate, where they are as they are */
+    const struct sqlite_young *young; /* of sqlite_read_begin(); NULL inside the gate, where they
+                                       * are as they are */
     int rc; /* of the first failure: the decision does not count then */
     int code; /* of opening the database, with *err: nor does it then */
     tenure_error *err; /* not NULL inside the gate */
@@ -325,8 +327,9 @@ void sqlite_bury_gone(struct sqlite_store *s);
 /* A session that has a place in the page.  Inside the gate. */
 bool sqlite_young_find(const struct sqlite_store *s, uint64_t session, struct session_row *ret);
 
-/* All of them, for who looks from outside: before its snapshot of the rows is taken. */
-void sqlite_young_copy(const struct sqlite_store *s, struct sqlite_young *ret);
+/* Adds all of them, for who looks from outside.  It needs a copy before its snapshot of the rows:
+ * who leaves the page has a row by then; and one behind, since others may have come in between. */
+void sqlite_young_copy(const struct sqlite_store *s, struct sqlite_young *to);
 
 /* All that follows is inside the gate.  Gives a session a place, if there is room. */
 bool sqlite_young_has_room(const struct sqlite_store *s);

@@ -75,18 +75,17 @@ static int scan(struct sqlite_store *s, struct scan *n)
     return rc;
 }
 
-/* Copies of lines and young sessions first, then a snapshot of the rows. */
+/* Copies of lines first, then a snapshot of the rows. */
 static int look(struct sqlite_store *s, const struct store_read *op, tenure_error *err)
 {
     struct sqlite_txn t;
     struct sqlite_young young;
     struct scan n = {.op = op, .oracle = {.s = s, .young = &young}};
-    sqlite_young_copy(s, &young);
     int code = sqlite_cache_copy(s, op->prefix, op->after, &n.copies);
     if (code < 0)
         code = fail(err, code, "%s: %s", s->path, tenure_error_sentence(code));
     if (code == 0)
-        code = sqlite_read_begin(s, &t, err);
+        code = sqlite_read_begin(s, &t, &young, err);
     if (code < 0) {
         sqlite_cache_copied(&n.copies);
         return code;

@@ -95,7 +95,8 @@ static int need_outside(struct sqlite_store *s, tenure_error *err)
     return code;
 }
 
-int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error *err)
+int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, struct sqlite_young *young,
+                      tenure_error *err)
 {
     *t = (struct sqlite_txn){0};
     int code = sqlite_check_place(s, err);
@@ -103,9 +104,12 @@ int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, tenure_error
         code = need_outside(s, err);
     if (code < 0)
         return code;
+    young->count = 0;
+    sqlite_young_copy(s, young);
     int rc = sqlite_run(s, ST_READ);
     if (rc == SQLITE_OK)
-        rc = store_read_row(s, t);
+        rc = store_read_row(s, t); /* which takes the snapshot */
+    sqlite_young_copy(s, young);
     if (rc != SQLITE_OK) {
         sqlite_read_end(s);
         return sqlite_fail(s, rc, "read", err);

@@ -6,7 +6,8 @@
  * who wants to open one when the page is full.
  *
  * What is said there goes before the row.  A row is committed before the place in the page is free,
- * so who reads both, from outside of the gate, copies the page first.  If somebody dies in between,
+ * so who reads both, from outside of the gate, copies the page first (sqlite_read_begin()).  If
+ * somebody dies in between,
  * `moving` says that there may be sessions that have both; then nobody ends one without a
  * transaction, and the next transaction finds out which they are. */
 #include "store/sqlite_engine.h"
@@ -49,17 +50,16 @@ bool sqlite_young_find(const struct sqlite_store *s, uint64_t session, struct se
     return true;
 }
 
-void sqlite_young_copy(const struct sqlite_store *s, struct sqlite_young *ret)
+void sqlite_young_copy(const struct sqlite_store *s, struct sqlite_young *to)
 {
     const struct gate_page *p = gate_page(s->gate);
-    ret->count = 0;
     for (int i = 0; i < GATE_YOUNG; i++) {
         uint64_t session = atomic_load_explicit(&p->young[i], memory_order_acquire);
         if (session == 0)
             continue;
-        ret->row[ret->count] = row_at(p, i, session);
+        to->row[to->count] = row_at(p, i, session);
         if (atomic_load(&p->young[i]) == session) /* else it has left, maybe for another one */
-            ret->count++;
+            to->count++;
     }
 }
 
@@ -127,6 +127,7 @@ int sqlite_young_move_all(struct sqlite_store *s, struct sqlite_txn *t)
 {
     struct sqlite_young all;
     int rc = SQLITE_OK;
+    all.count = 0;
     sqlite_young_copy(s, &all);
     for (size_t i = 0; i < all.count && rc == SQLITE_OK; i++)
         rc = sqlite_young_move(s, t, &all.row[i]);
@@ -151,6 +152,7 @@ int sqlite_young_settle(struct sqlite_store *s)
     int rc = SQLITE_OK;
     if (sqlite_young_are_alone(s))
         return SQLITE_OK;
+    all.count = 0;
     sqlite_young_copy(s, &all);
     for (size_t i = 0; i < all.count && rc == SQLITE_OK; i++) {
         rc = sqlite_session_row(s, all.row[i].session, &row);

@@ -1,6 +1,8 @@
 /* tests/store/sqlite_young.c - what a start does without the database: sessions that are young, and
  * a store that is found as it was left. */
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "os/gate.h"
 #include "sqlite.h"
@@ -218,6 +220,77 @@ static void a_session_with_place_and_row_ends_with_both(void)
     shut(s);
 }
 
+/* ---- looking from outside ------------------------------------------------------------------- */
+
+static _Atomic unsigned reads; /* so often the records were read */
+static _Atomic bool reads_no_more;
+static _Atomic unsigned missed; /* living sessions that were taken for gone */
+
+static bool ask_of_record(void *arg, const struct store_record *record, struct facts *facts)
+{
+    struct instant until;
+    uint64_t session = number_of(record);
+    (void)arg;
+    if (session != 0 && facts->liveness(facts->oracle, session, &until) != LIVE)
+        missed++;
+    return true;
+}
+
+static void *reader(void *arg)
+{
+    struct store_read look = {.prefix = "", .fn = ask_of_record};
+    struct store *s = arg;
+    while (!reads_no_more) {
+        look.op.done = false;
+        store_read(s, &look);
+        reads++;
+    }
+    return NULL;
+}
+
+static int name_session(void *arg, struct store_view *view)
+{
+    put_number(view, 0, *(uint64_t *)arg);
+    return 1;
+}
+
+/* As `tenure status` does: whoever a record names came before the record. */
+static void who_looks_from_outside_never_misses_who_lives(void)
+{
+    enum { ROUNDS = 1500, OPEN = 8 };
+    struct store *s[OPEN] = {NULL};
+    uint64_t id_at[OPEN];
+    unsigned read_at[OPEN];
+    pthread_t thread;
+    int64_t limit = clock_now().ms + LIMIT_MS;
+    fresh();
+    struct store *other = open_store();
+    CHECK(pthread_create(&thread, NULL, reader, other) == 0);
+    for (int i = 0; i < ROUNDS && before(limit); i++) {
+        int at = i % OPEN, renews = (i + OPEN - 3) % OPEN;
+        if (s[at]) { /* once what it was named in has been read to the end */
+            while (reads < read_at[at] + 2 && before(limit))
+                continue;
+            shut(s[at]);
+        }
+        s[at] = open_store();
+        uint64_t id = session_open(s[at], LONG);
+        ephemeral = i % 4 != 0;
+        CHECK(update(s[at], "a", name_session, &id) == 1);
+        id_at[at] = id;
+        read_at[(i + OPEN - 1) % OPEN] = reads; /* the one before is named no more */
+        if (i >= OPEN && i % 3 == 0)            /* no session is renewed as soon as it is open */
+            CHECK(session_renew(s[renews], id_at[renews], NULL) == 0);
+    }
+    ephemeral = false;
+    reads_no_more = true;
+    CHECK(pthread_join(thread, NULL) == 0 && reads > 0);
+    CHECK(missed == 0);
+    for (int i = 0; i < OPEN; i++)
+        shut(s[i]);
+    shut(other);
+}
+
 /* ---- the seal ------------------------------------------------------------------------------- */
 
 /* The main job, when it is short: nobody else is there, and the name has been used before. */
@@ -400,6 +473,7 @@ int main(void)
         TAP(there_may_be_more_than_the_page_has_room_for),
         TAP(a_young_one_that_is_told_to_stop_hears_it_with_its_first_renewal),
         TAP(a_session_with_place_and_row_ends_with_both),
+        TAP(who_looks_from_outside_never_misses_who_lives),
         TAP(a_store_at_rest_is_used_without_its_database),
         TAP(the_database_is_opened_when_it_is_needed),
         TAP(a_copy_that_was_put_back_is_noticed_without_opening_it),
