@@ -89,7 +89,23 @@ static int take_frame(nghttp2_session *http, const nghttp2_frame *frame, void *a
     struct etcd_store *s = arg;
     if (frame->hd.type == NGHTTP2_GOAWAY)
         s->link.leaves = true;
+    bool pings = frame->hd.type == NGHTTP2_PING && !(frame->hd.flags & NGHTTP2_FLAG_ACK);
+    if (pings && !etcd_ping_take(s, frame->ping.opaque_data))
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
     return 0;
+}
+
+/* A session that leaves pings to us (etcd_ping.c). */
+static int session_new(struct etcd_store *s, const nghttp2_session_callbacks *calls)
+{
+    nghttp2_option *opt;
+    int code = ng.nghttp2_option_new(&opt);
+    if (code != 0)
+        return code;
+    ng.nghttp2_option_set_no_auto_ping_ack(opt, 1);
+    code = ng.nghttp2_session_client_new2(&s->link.http, calls, s, opt);
+    ng.nghttp2_option_del(opt);
+    return code;
 }
 
 bool etcd_http_start(struct etcd_store *s)
@@ -106,7 +122,7 @@ bool etcd_http_start(struct etcd_store *s)
     ng.nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, take_bytes);
     ng.nghttp2_session_callbacks_set_on_stream_close_callback(calls, take_end);
     ng.nghttp2_session_callbacks_set_on_frame_recv_callback(calls, take_frame);
-    int code = ng.nghttp2_session_client_new(&l->http, calls, s);
+    int code = session_new(s, calls);
     ng.nghttp2_session_callbacks_del(calls);
     if (code != 0)
         l->http = NULL;

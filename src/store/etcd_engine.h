@@ -36,6 +36,7 @@
 #include "store/etcd_fight.h"
 #include "store/etcd_library.h"
 #include "store/etcd_message.h"
+#include "store/etcd_ping.h"
 #include "store/etcd_tls.h"
 #include "store/fence_set.h"
 #include "store/hint_queue.h"
@@ -113,6 +114,7 @@ struct etcd_link {
     struct instant retry; /* not to be tried before */
     struct instant heard; /* when the last bytes came */
     struct instant pinged;
+    struct etcd_ping ping; /* of the server's */
     unsigned failures; /* in a row */
     unsigned absent;   /* in a row: nobody listens there, or nothing of ours is there */
     bool leaves;       /* the server has said goodbye */

@@ -8,17 +8,17 @@
 #include <tenure/error.h>
 
 #define NG_CALLS(X)                                                                                \
-    X(nghttp2_option_del) X(nghttp2_option_new) X(nghttp2_option_set_no_auto_window_update)        \
+    X(nghttp2_option_del) X(nghttp2_option_new) X(nghttp2_option_set_no_auto_ping_ack)             \
     X(nghttp2_session_callbacks_del) X(nghttp2_session_callbacks_new)                              \
     X(nghttp2_session_callbacks_set_on_data_chunk_recv_callback)                                   \
     X(nghttp2_session_callbacks_set_on_frame_recv_callback)                                        \
     X(nghttp2_session_callbacks_set_on_header_callback)                                            \
     X(nghttp2_session_callbacks_set_on_stream_close_callback)                                      \
-    X(nghttp2_session_client_new) X(nghttp2_session_del) X(nghttp2_session_mem_recv)               \
+    X(nghttp2_session_client_new2) X(nghttp2_session_del) X(nghttp2_session_mem_recv)              \
     X(nghttp2_session_mem_send) X(nghttp2_session_resume_data)                                     \
     X(nghttp2_session_set_local_window_size) X(nghttp2_session_want_read)                          \
-    X(nghttp2_session_want_write) X(nghttp2_submit_ping) X(nghttp2_submit_request)                 \
-    X(nghttp2_submit_rst_stream) X(nghttp2_submit_settings) X(nghttp2_strerror)
+    X(nghttp2_submit_ping) X(nghttp2_submit_request) X(nghttp2_submit_rst_stream)                  \
+    X(nghttp2_submit_settings) X(nghttp2_strerror)
 
 #define PB_CALLS(X)                                                                                \
     X(protobuf_c_message_free_unpacked) X(protobuf_c_message_get_packed_size)                      \

@@ -64,7 +64,7 @@ void etcd_link_close(struct etcd_store *s)
     l->http = NULL;
     l->out_len = l->out_at = 0;
     l->state = LINK_DOWN;
-    l->leaves = false;
+    l->leaves = l->ping.held = false;
     free(s->token);
     s->token = NULL; /* the next connection asks for one */
     s->greeted = s->sealing = false;
@@ -432,6 +432,8 @@ void etcd_link_step(struct etcd_store *s)
         etcd_calls_dispatch(s);
     if (l->state == LINK_UP)
         check_silence(s);
+    if (l->state == LINK_UP)
+        etcd_ping_step(s);
 }
 
 struct instant etcd_link_due(const struct etcd_store *s)
@@ -450,7 +452,7 @@ struct instant etcd_link_due(const struct etcd_store *s)
             due = instant_add(l->heard.ms > l->pinged.ms ? l->heard : l->pinged, SPAN(PING_MS));
         if (oldest_call(l))
             due = instant_min(due, instant_add(oldest_call(l)->sent, answer_limit(s)));
-        return due;
+        return instant_min(due, etcd_ping_due(s));
     }
     return INSTANT_NEVER;
 }

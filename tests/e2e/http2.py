@@ -7,7 +7,7 @@ from relay import Relay
 
 PREFACE_BYTES = 24
 HEADER = struct.Struct(">BHBBI")  # length (1 + 2 bytes), kind, flags, stream
-DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 7, 8
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 ACK = 1
 INITIAL_WINDOW_SIZE, WINDOW_BYTES = 4, 65535  # the setting, and what it is when nobody says
 NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM, CANCEL = 0, 2, 7, 8
@@ -26,6 +26,7 @@ def number(n):
     return struct.pack(">I", n)
 
 
+OURS = b"ours"  # what our pings begin with
 NONSENSE = frame(DATA, 0, b"nonsense")  # no stream has this number
 
 
@@ -69,6 +70,7 @@ class Http2Relay(Relay):
         self.trouble = trouble
         self.room = room
         self.requests = 0
+        self.pongs = []  # the numbers of our own pings that a client has answered
         self._ways = {}  # by the end that sends
         self._unseen = set()  # streams whose requests the server does not see: (end, stream)
         super().__init__(target)
@@ -97,6 +99,9 @@ class Http2Relay(Relay):
         if kind == SETTINGS and not flags & ACK and way.room:
             payload = self._narrowed(one, payload)
         if kind == DATA and (one, stream) in self._unseen:
+            return
+        if kind == PING and flags & ACK and payload.startswith(OURS):
+            self.pongs.append(struct.unpack(">I", payload[len(OURS):])[0])
             return
         way.other_end.sendall(frame(kind, stream, payload, flags))
         way.begun = True
@@ -155,6 +160,9 @@ class Http2Relay(Relay):
             for one in self._peers:
                 if self._is_client(one):
                     one.sendall(text)
+
+    def ping_clients(self, n):
+        self.say_to_clients(frame(PING, 0, OURS + number(n)))
 
     def _is_client(self, one):
         return one.getsockname()[1] == self.port

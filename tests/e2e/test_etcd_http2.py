@@ -115,6 +115,29 @@ def test_a_server_that_greets_and_says_goodbye_is_not_asked_without_a_pause(cli,
     assert 2 < relay.accepted - before < (time.monotonic() - began) / 0.02 + 2
 
 
+def test_each_ping_is_answered_in_its_turn(cli, relay):
+    """P8: who is not answered takes the connection for dead.  With this TTL nothing else is sent
+    for 80 s that an answer could go with."""
+    holder, _ = cli.hold("job", "--ttl", "240s")
+    for n in range(5):
+        relay.ping_clients(n)
+    wait_until(lambda: relay.pongs == list(range(5)), "an answer to each ping", limit=10)
+    holder.send(signal.SIGTERM)
+    assert holder.wait() == 0
+
+
+def test_who_pings_after_each_answer_is_answered_ten_times_a_second(cli, relay):
+    """As gRPC in Go does with each request that it reads."""
+    holder, _ = cli.hold("job", "--ttl", "240s")
+    began = time.monotonic()
+    for n in range(20):
+        relay.ping_clients(n)
+        wait_until(lambda: len(relay.pongs) > n, "an answer", limit=10)
+    assert time.monotonic() - began > 1.5
+    holder.send(signal.SIGTERM)
+    assert holder.wait() == 0
+
+
 @pytest.mark.parametrize("room, names", [(1, 1), (100, 40)])
 def test_little_room_on_the_way_only_takes_time(command, cluster, prefix, room, names):
     """Requests and answers come in pieces of so many bytes, each after the one before it has
