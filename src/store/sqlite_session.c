@@ -236,15 +236,16 @@ static int purge(struct sqlite_store *s, struct sqlite_txn *t)
     return sqlite_run(s, ST_SESSION_PURGE);
 }
 
-/* Among the rows, since it is time to purge or the page is full: then it is emptied, too. */
+/* Among the rows, since it is time to purge or the page is full: then it is emptied, too, before
+ * anybody is forgotten, who would have a row again, and no FIFO. */
 static int insert(struct sqlite_store *s, struct sqlite_txn *t, uint64_t id, struct span ttl)
 {
     const struct session_row row = {
         .session = id, .ttl = ttl, .expires = instant_add(t->now, ttl)};
     s->gone_count = 0;
-    int rc = is_time_to_purge(id) ? purge(s, t) : SQLITE_OK;
-    if (rc == SQLITE_OK && !sqlite_young_has_room(s))
-        rc = sqlite_young_move_all(s, t);
+    int rc = sqlite_young_has_room(s) ? SQLITE_OK : sqlite_young_move_all(s, t);
+    if (rc == SQLITE_OK && is_time_to_purge(id))
+        rc = purge(s, t);
     return rc == SQLITE_OK ? sqlite_session_insert(s, &row) : rc;
 }
 

@@ -8,6 +8,8 @@
 #include "sqlite.h"
 #include "store/sqlite_engine.h"
 
+#define PURGE_EVERY 61 /* as in store/sqlite_session.c */
+
 /* What the gate's page says, from outside. */
 static struct gate_page page(void)
 {
@@ -130,6 +132,31 @@ static void who_died_young_is_gone_at_once(void)
     CHECK(count_young() == 0 && page().commits == before);
     CHECK(liveness_of(s, q.session) == LIVE_GONE);
     shut(s);
+}
+
+/* P7: who is found dead while the page is emptied does not live on in the row that it gets then,
+ * with no FIFO left to say that its process has ended. */
+static void who_died_young_is_gone_also_when_the_page_is_emptied(void)
+{
+    struct store *s[GATE_YOUNG + 2];
+    struct question q;
+    int count = 0;
+    fresh();
+    struct store *other = open_store();
+    pid_t pid = child(hold_session, &q.session);
+    while (count_young() < GATE_YOUNG) {
+        s[count] = open_store();
+        CHECK(session_open(s[count++], LONG) != 0);
+    }
+    end(pid);
+    uint64_t token;
+    while ((page().token + 1) % PURGE_EVERY != 0)
+        CHECK(update(other, "t", grant, &token) >= 0);
+    CHECK(count_young() == GATE_YOUNG && session_open(other, LONG) != 0 && count_young() == 0);
+    CHECK(liveness_of(other, q.session) == LIVE_GONE);
+    while (count > 0)
+        shut(s[--count]);
+    shut(other);
 }
 
 static void who_expired_young_has_expired_also_when_there_is_no_room(void)
@@ -469,6 +496,7 @@ int main(void)
     int failed = TAP_RUN(
         TAP(a_session_has_a_row_from_its_first_renewal_on), TAP(a_short_session_costs_no_commit),
         TAP(who_died_young_is_gone_at_once),
+        TAP(who_died_young_is_gone_also_when_the_page_is_emptied),
         TAP(who_expired_young_has_expired_also_when_there_is_no_room),
         TAP(there_may_be_more_than_the_page_has_room_for),
         TAP(a_young_one_that_is_told_to_stop_hears_it_with_its_first_renewal),
