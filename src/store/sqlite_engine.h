@@ -304,10 +304,9 @@ struct sqlite_oracle {
 };
 enum liveness sqlite_liveness(void *oracle, uint64_t session, struct instant *ret_until);
 
-/* How many sessions are not known to have ended: of those that have rows, and of those whose FIFO
- * says that they run, and who had a place in a page that was lost, maybe.  A result code of
- * SQLite. */
-int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret);
+/* How many sessions are not known to have ended: of those that have rows, and of those that have
+ * FIFOs only, and had a place in a page that was lost, maybe. */
+int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret, tenure_error *err);
 
 /* What the row of a session says; makes or replaces it, within a transaction.  Result codes of
  * SQLite. */

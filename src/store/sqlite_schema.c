@@ -419,9 +419,9 @@ static int check_nobody(struct sqlite_store *s, int64_t base, tenure_error *err)
 {
     s->base = base;
     size_t alive = 0;
-    int rc = sqlite_sessions_alive(s, &alive);
-    if (rc != SQLITE_OK)
-        return sqlite_fail(s, rc, "read", err);
+    int code = sqlite_sessions_alive(s, &alive, err);
+    if (code < 0)
+        return code;
     if (alive == 0)
         return 0;
     return fail(err, TENURE_BUSY, "%s-gate was removed or replaced while %zu session%s of it ran, "

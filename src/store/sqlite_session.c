@@ -146,27 +146,35 @@ static void count_rowless(void *arg, uint64_t session)
     int rc = sqlite_session_row(c->s, session, &row);
     if (rc != SQLITE_OK)
         c->rc = rc;
-    else if (!row.found && lifelines_ask(c->s->lives, session) == LIFELINE_RUNS)
+    else if (!row.found && lifelines_ask(c->s->lives, session) != LIFELINE_ENDED)
         c->alive++;
 }
 
-int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret)
+static int count_rows(struct count *c)
 {
-    struct count c = {.s = s};
     sqlite3_stmt *q;
-    *ret = 0;
-    int rc = sqlite_statement(s, ST_SESSION_LIST, &q);
+    int rc = sqlite_statement(c->s, ST_SESSION_LIST, &q);
     if (rc != SQLITE_OK)
         return rc;
-    sq.sqlite3_bind_int64(q, 1, sqlite_now(s).ms);
+    sq.sqlite3_bind_int64(q, 1, sqlite_now(c->s).ms);
     while (sq.sqlite3_step(q) == SQLITE_ROW)
-        c.alive += lifelines_ask(s->lives, (uint64_t)sq.sqlite3_column_int64(q, 0)) !=
-                   LIFELINE_ENDED;
-    rc = sq.sqlite3_reset(q);
-    if (rc == SQLITE_OK && lifelines_list(s->lives, count_rowless, &c) == 0)
+        c->alive += lifelines_ask(c->s->lives, (uint64_t)sq.sqlite3_column_int64(q, 0)) !=
+                    LIFELINE_ENDED;
+    return sq.sqlite3_reset(q);
+}
+
+int sqlite_sessions_alive(struct sqlite_store *s, size_t *ret, tenure_error *err)
+{
+    struct count c = {.s = s};
+    int e = 0, rc = count_rows(&c);
+    if (rc == SQLITE_OK) {
+        e = lifelines_list(s->lives, count_rowless, &c);
         rc = c.rc;
+    }
     *ret = c.alive;
-    return rc;
+    if (e != 0) /* who cannot be seen may be alive */
+        return fail_errno(err, e, "%s-live cannot be listed", s->path);
+    return rc == SQLITE_OK ? 0 : sqlite_fail(s, rc, "read", err);
 }
 
 int sqlite_forget_gone(struct sqlite_store *s, struct sqlite_txn *t)

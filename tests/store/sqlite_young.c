@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "os/gate.h"
 #include "sqlite.h"
@@ -318,6 +319,31 @@ static void who_looks_from_outside_never_misses_who_lives(void)
     shut(other);
 }
 
+static int open_with_descriptors(rlim_t most)
+{
+    int status;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+        _exit(setrlimit(RLIMIT_NOFILE, &limit) == 0 ? -open_code() : 0);
+    }
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
+}
+
+/* P1, P3: who cannot see who is alive, after the gate was lost, does not take it for nobody. */
+static void a_young_one_behind_a_lost_gate_counts_whoever_looks(void)
+{
+    fresh();
+    struct store *s = open_store();
+    CHECK(session_open(s, LONG) != 0 && count_rows() == 0);
+    for (rlim_t most = 4; most < 40; most++) {
+        unlink(companion("-gate"));
+        CHECK(open_with_descriptors(most) != 0 && open_code() == TENURE_BUSY);
+    }
+    shut(s);
+}
+
 /* ---- the seal ------------------------------------------------------------------------------- */
 
 /* The main job, when it is short: nobody else is there, and the name has been used before. */
@@ -502,6 +528,7 @@ int main(void)
         TAP(a_young_one_that_is_told_to_stop_hears_it_with_its_first_renewal),
         TAP(a_session_with_place_and_row_ends_with_both),
         TAP(who_looks_from_outside_never_misses_who_lives),
+        TAP(a_young_one_behind_a_lost_gate_counts_whoever_looks),
         TAP(a_store_at_rest_is_used_without_its_database),
         TAP(the_database_is_opened_when_it_is_needed),
         TAP(a_copy_that_was_put_back_is_noticed_without_opening_it),
