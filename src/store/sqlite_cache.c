@@ -386,19 +386,30 @@ void sqlite_cache_doubt(struct sqlite_store *s)
         c->kept[i] = 0;
 }
 
+/* Whether the row goes before the line: it is as new, or it was there and has been deleted. */
+static int row_counts(struct sqlite_store *s, struct cache *c, int i, bool *ret)
+{
+    struct line *l = line_at(c, i);
+    struct store_record row = {.key = l->key};
+    bool same = gate_page(s->gate)->rows == s->ino; /* else it may be a copy of before */
+    int rc = sqlite_record_find(s, 0, &row);
+    *ret = row.bytes ? sqlite_record_sequence(s, 0) >= current(l)->sequence
+                     : same && !is_dirty(c, i);
+    sqlite_record_found(s, 0);
+    return rc;
+}
+
 int sqlite_cache_compare(struct sqlite_store *s)
 {
     struct cache *c = cache_of(s);
     int rc = sqlite_run(s, ST_READ);
     for (int i = 0; i < SQLITE_CACHE_LINES && rc == SQLITE_OK; i++) {
-        struct line *l = line_at(c, i);
-        struct store_record row = {.key = l->key};
-        if (atomic_load(&c->hash[i]) == 0 || !has_key(l))
+        bool counts;
+        if (atomic_load(&c->hash[i]) == 0 || !has_key(line_at(c, i)))
             continue;
-        rc = sqlite_record_find(s, 0, &row);
-        if (rc == SQLITE_OK && row.bytes && sqlite_record_sequence(s, 0) >= current(l)->sequence)
+        rc = row_counts(s, c, i, &counts);
+        if (rc == SQLITE_OK && counts)
             atomic_store(&c->hash[i], 0);
-        sqlite_record_found(s, 0);
     }
     if (sq.sqlite3_get_autocommit(s->db) == 0)
         sqlite_run(s, ST_ROLLBACK); /* of a reader: cannot fail in a way that matters */

@@ -422,7 +422,8 @@ void sqlite_cache_kept(struct sqlite_store *s, const struct sqlite_lines *lines)
 void sqlite_cache_doubt(struct sqlite_store *s);
 
 /* When nobody else has the store open, and somebody has written to the database by hand: frees the
- * lines whose rows are as new, so that what is in them now counts.  A result code of SQLite. */
+ * lines whose rows are as new, or were deleted, so that what is there now counts.  A result code of
+ * SQLite. */
 int sqlite_cache_compare(struct sqlite_store *s);
 
 /* When the machine was down since the last write: writes the rows of all lines that are whole and

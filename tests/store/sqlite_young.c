@@ -450,6 +450,11 @@ static void a_row_that_was_changed_by_hand_at_rest_counts(void)
           == SQLITE_OK);
     s = open_store();
     CHECK(update(s, "b", see, NULL) == 2 && update(s, "a", see, NULL) == 2);
+    CHECK(update(s, "a", add_one, NULL) == 3);
+    shut(s);
+    CHECK(meddle("DELETE FROM item WHERE key = 'a'") == SQLITE_OK);
+    s = open_store();
+    CHECK(update(s, "b", see, NULL) == 2 && update(s, "a", see, NULL) == 0);
     shut(s);
     lazy = ephemeral = false;
 }
