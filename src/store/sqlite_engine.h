@@ -84,10 +84,10 @@ struct session_row {
 };
 #define SESSION_ROWS 64 /* that a handle remembers */
 
-/* Copies of young sessions, one or two of each. */
+/* Copies of young sessions, up to three of each. */
 struct sqlite_young {
     size_t count;
-    struct session_row row[2 * GATE_YOUNG];
+    struct session_row row[3 * GATE_YOUNG];
 };
 
 /* Hints of one handle (sqlite_hint.c). */
@@ -241,8 +241,8 @@ int sqlite_run(struct sqlite_store *s, enum statement id);
 
 struct instant sqlite_now(const struct sqlite_store *s);
 
-/* A consistent view without the right to write, and the young sessions beside it: all that a record
- * names which is in the view, or was copied from a line before.  Ends with sqlite_read_end(). */
+/* A consistent view without the right to write; and adds to *young the young sessions beside it, so
+ * that all are known whom a record in the view names.  Ends with sqlite_read_end(). */
 int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, struct sqlite_young *young,
                       tenure_error *err);
 void sqlite_read_end(struct sqlite_store *s);
@@ -337,6 +337,9 @@ bool sqlite_young_add(struct sqlite_store *s, uint64_t session, struct span ttl,
 
 /* Whether none of them can have a row, too. */
 bool sqlite_young_are_alone(const struct sqlite_store *s);
+
+/* It expires then, and not before. */
+void sqlite_young_extend(struct sqlite_store *s, uint64_t session, struct instant expires);
 
 /* Counts a notice for it, if it has a place. */
 bool sqlite_young_notice(struct sqlite_store *s, uint64_t session);

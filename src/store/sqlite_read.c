@@ -80,6 +80,8 @@ static int look(struct sqlite_store *s, const struct store_read *op, tenure_erro
 {
     struct sqlite_txn t;
     struct sqlite_young young;
+    young.count = 0;
+    sqlite_young_copy(s, &young); /* the session of a line that is copied now may end meanwhile */
     struct scan n = {.op = op, .oracle = {.s = s, .young = &young}};
     int code = sqlite_cache_copy(s, op->prefix, op->after, &n.copies);
     if (code < 0)

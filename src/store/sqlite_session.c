@@ -415,6 +415,14 @@ static int extend(struct sqlite_store *s, struct sqlite_txn *t, struct session_r
     return sqlite_run(s, ST_SESSION_RENEW);
 }
 
+static void renewed(struct sqlite_store *s, struct store_session_renew *op,
+                    const struct session_row *row)
+{
+    op->noticed = row->notices != s->notices; /* counted, not cleared: a lost answer loses none */
+    s->notices = row->notices;
+    store_op_finish(&op->op, 0);
+}
+
 /* `ret_along`: with it went records that had rested, so a failure may be theirs. */
 static void renew_once(struct sqlite_store *s, struct store_session_renew *op, bool *ret_along)
 {
@@ -439,9 +447,25 @@ static void renew_once(struct sqlite_store *s, struct store_session_renew *op, b
         *ret_along = t.lines.count > 0;
     if (!finish(s, &t, rc, "renew a session", &op->op))
         return;
-    op->noticed = row.notices != s->notices; /* counted, not cleared: a lost answer loses none */
-    s->notices = row.notices;
-    store_op_finish(&op->op, 0);
+    renewed(s, op, &row);
+}
+
+/* Where it is, if it is young, since there is no room for its row: a full disk takes nobody's
+ * tenure. */
+static void renew_young(struct sqlite_store *s, struct store_session_renew *op)
+{
+    struct session_row row;
+    tenure_error ignored;
+    if (sqlite_enter(s, &ignored) < 0)
+        return;
+    struct instant now = sqlite_now(s);
+    bool can = !s->read_only && sqlite_young_find(s, op->session, &row) &&
+               death(s, op->session, &row, now) == NULL;
+    if (can)
+        sqlite_young_extend(s, op->session, instant_add(now, row.ttl));
+    sqlite_leave(s, false);
+    if (can)
+        renewed(s, op, &row);
 }
 
 void sqlite_session_renew(struct store *store, struct store_session_renew *op)
@@ -456,6 +480,8 @@ void sqlite_session_renew(struct store *store, struct store_session_renew *op)
     }
     if (sqlite_try_again(s, &op->op))
         renew_once(s, op, NULL);
+    if (op->op.code == TENURE_NO_SPACE)
+        renew_young(s, op);
 }
 
 /* ---- closing -------------------------------------------------------------------------------- */

@@ -104,7 +104,6 @@ int sqlite_read_begin(struct sqlite_store *s, struct sqlite_txn *t, struct sqlit
         code = need_outside(s, err);
     if (code < 0)
         return code;
-    young->count = 0;
     sqlite_young_copy(s, young);
     int rc = sqlite_run(s, ST_READ);
     if (rc == SQLITE_OK)

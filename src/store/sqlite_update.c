@@ -200,6 +200,7 @@ static bool update_looking(struct sqlite_store *s, struct store_update *op, int 
     struct sqlite_txn t;
     struct store_view view;
     struct sqlite_young young;
+    young.count = 0;
     *ret = sqlite_read_begin(s, &t, &young, err);
     if (*ret < 0)
         return true;

@@ -84,6 +84,14 @@ bool sqlite_young_has_room(const struct sqlite_store *s)
     return place_of(gate_page(s->gate), 0) >= 0;
 }
 
+void sqlite_young_extend(struct sqlite_store *s, uint64_t session, struct instant expires)
+{
+    struct gate_page *p = gate_page(s->gate);
+    int i = place_of(p, session);
+    if (i >= 0)
+        atomic_store_explicit(&p->of_young[i].expires, expires.ms, memory_order_relaxed);
+}
+
 bool sqlite_young_notice(struct sqlite_store *s, uint64_t session)
 {
     struct gate_page *p = gate_page(s->gate);

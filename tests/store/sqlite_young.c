@@ -215,6 +215,38 @@ static void a_young_one_that_is_told_to_stop_hears_it_with_its_first_renewal(voi
     shut(s);
 }
 
+/* P12: a full disk takes nobody's tenure. */
+static void a_young_one_is_renewed_where_it_is_when_there_is_no_room_for_its_row(void)
+{
+    uint64_t id = 0;
+    int rows = -1, most = 1000;
+    bool noticed = false;
+    fresh();
+    struct store *s = open_store(), *other = open_store();
+    CHECK(sqlite3_exec(sqlite_of(s)->db, "PRAGMA max_page_count = 1", NULL, NULL, NULL) ==
+          SQLITE_OK); /* as many as there are */
+    for (char key[8] = "n"; most > 0 && update(s, key, add_one, NULL) == 1; most--)
+        snprintf(key, sizeof key, "n%d", most);
+    while (count_rows() != rows && most-- > 0) {
+        rows = count_rows();
+        id = session_open(s, LONG);
+        CHECK(id != 0 && session_renew(s, id, NULL) == 0);
+    }
+    struct question before_ = {.session = id}, after = {.session = id};
+    CHECK(most > 0 && count_young() == 1 && update(other, "a", ask_liveness, &before_) == 0);
+    usleep(2000);
+    CHECK(session_renew(s, id, NULL) == 0 && count_rows() == rows);
+    CHECK(update(other, "a", ask_liveness, &after) == 0 && after.answer == LIVE &&
+          after.until.ms > before_.until.ms);
+    CHECK(update(other, "a", tell, &id) == 1);
+    CHECK(session_renew(s, id, &noticed) == 0 && noticed);
+    CHECK(sqlite3_exec(sqlite_of(s)->db, "PRAGMA max_page_count = 100000", NULL, NULL, NULL) ==
+              SQLITE_OK &&
+          session_renew(s, id, &noticed) == 0 && !noticed && count_rows() == rows + 1);
+    shut(other);
+    shut(s);
+}
+
 /* Somebody died when the row was committed, and the place not yet free. */
 static bool leave_both(uint64_t id)
 {
@@ -531,6 +563,7 @@ int main(void)
         TAP(who_expired_young_has_expired_also_when_there_is_no_room),
         TAP(there_may_be_more_than_the_page_has_room_for),
         TAP(a_young_one_that_is_told_to_stop_hears_it_with_its_first_renewal),
+        TAP(a_young_one_is_renewed_where_it_is_when_there_is_no_room_for_its_row),
         TAP(a_session_with_place_and_row_ends_with_both),
         TAP(who_looks_from_outside_never_misses_who_lives),
         TAP(a_young_one_behind_a_lost_gate_counts_whoever_looks),
