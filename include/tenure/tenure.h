@@ -341,8 +341,9 @@ int tenure_transfer(tenure *t, const char *name, const char *to, const char *by,
 int tenure_init(const char *where, tenure_error *err) TENURE_MUST_CHECK;
 
 /* Accepts a store that went back in time (TENURE_WENT_BACK): from now on it gives out only tokens
- * above `above`, which must be the highest that any guard or log has seen.  `where` as in
- * tenure_open().  TENURE_INVALID when the store has given out higher ones itself. */
+ * above `above`, which must be the highest that any guard or log has seen, and above all that the
+ * store knows of, which may be more.  `where` as in tenure_open().  TENURE_INVALID for a number
+ * above those of tokens, or a store that keeps its own history. */
 int tenure_raise(const char *where, tenure_token above, tenure_error *err) TENURE_MUST_CHECK;
 
 /* ---- looking ------------------------------------------------------------------------------ */

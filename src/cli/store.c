@@ -126,7 +126,7 @@ int command_store(struct invocation *inv)
         uint64_t above = inv->value[OPT_RAISE_TO].token;
         if (tenure_raise(option_text(inv, OPT_STORE, NULL), above, &err) < 0)
             return client_fail(&err);
-        say_change("tokens go on above %" PRIu64, above);
+        say_change("tokens go on above %" PRIu64 ", and above all that the store knows of", above);
     }
     int code = client_open(inv, NULL, &t);
     if (code != EXIT_FINE)

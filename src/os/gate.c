@@ -45,7 +45,7 @@ struct gate {
     struct instant burst;  /* since when nobody else was */
     uint32_t slot;         /* byte 1 + slot of the file is locked by us */
     struct instant placed; /* when the file was last seen in its place */
-    uint64_t file;         /* its inode */
+    uint64_t file;         /* which one it is: identify() */
     pid_t pid;
     char comm[16];
     size_t bytes; /* of page and room */
@@ -104,8 +104,30 @@ static int open_file(const char *path, const struct rights *rights, int *ret)
     return 0;
 }
 
+/* What tells our file from all others: its inode, and when that was born, since the number of one
+ * that was removed is soon given to another one.  0 when nobody knows. */
+static uint64_t identify(int fd)
+{
+    struct statx st;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) != 0)
+        return 0;
+    uint64_t born = 0;
+    if (st.stx_mask & STATX_BTIME)
+        born = (uint64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec;
+    return st.stx_ino * UINT64_C(0x9e3779b97f4a7c15) ^ born;
+}
+
+/* Of a version before.  The first one did not ask in which file it is, the second for its inode. */
+static void page_upgrade(struct gate *g, uint64_t ino)
+{
+    struct gate_page *p = g->page;
+    if (p->version == 1 || p->file == ino)
+        p->file = g->file;
+    p->version = GATE_VERSION;
+}
+
 /* Fills the page of a new file; leaves an old one as it is.  Entered. */
-static int page_prepare(struct gate *g, tenure_error *err)
+static int page_prepare(struct gate *g, uint64_t ino, tenure_error *err)
 {
     static const char none[8];
     struct gate_page *p = g->page;
@@ -121,9 +143,7 @@ static int page_prepare(struct gate *g, tenure_error *err)
         if (!gate_is_alone(g))
             return fail(err, TENURE_FOREIGN, "%s is in use by an older tenure; stop the programs "
                                              "that use it first", g->path);
-        if (p->version == 1)
-            p->file = g->file; /* that version did not ask */
-        p->version = GATE_VERSION;
+        page_upgrade(g, ino);
     }
     if (p->version != GATE_VERSION)
         return fail(err, TENURE_FOREIGN, "%s has version %u; this tenure knows version %d",
@@ -139,7 +159,7 @@ static int page_map(struct gate *g, tenure_error *err)
         return fail_errno(err, e, "%s cannot be locked", g->path);
     if (fstat(g->fd, &st) != 0)
         return fail_errno(err, errno, "%s", g->path);
-    g->file = st.st_ino;
+    g->file = identify(g->fd);
     if (st.st_size < (off_t)g->bytes) {
         e = posix_fallocate(g->fd, 0, (off_t)g->bytes);
         if (e != 0)
@@ -149,7 +169,7 @@ static int page_map(struct gate *g, tenure_error *err)
     if (at == MAP_FAILED)
         return fail_errno(err, errno, "%s cannot be mapped", g->path);
     g->page = at;
-    int code = page_prepare(g, err);
+    int code = page_prepare(g, st.st_ino, err);
     if (code == 0)
         pages_fill(at, g->bytes < FILL_BYTES ? g->bytes : FILL_BYTES);
     return code;

@@ -72,7 +72,7 @@ struct gate_page {
     uint64_t sequence;               /* of the last write of a record */
     uint64_t commits;                /* counts those to the database that were begun */
     int64_t clock;                   /* the store's, at the last write of a record in the room */
-    uint64_t file;                   /* the inode of the gate that this was written in; 0: none */
+    uint64_t file;                   /* the file that this was written in: gate_is_copy() */
     uint64_t rows;                   /* that of the database which the room was compared with */
     int64_t base;                    /* the store's clock is the kernel's and this */
 

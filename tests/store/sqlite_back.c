@@ -105,6 +105,34 @@ static void another_store_in_its_place_is_refused(void)
     CHECK(open_code() == TENURE_WENT_BACK && strstr(err.text, "another store"));
 }
 
+static bool keep(const char *suffix)
+{
+    char from[300], to[320];
+    snprintf(from, sizeof from, "%s", companion(suffix));
+    snprintf(to, sizeof to, "%s.kept", from);
+    return copy(from, to);
+}
+
+static bool put_back(const char *suffix)
+{
+    char from[320], to[300];
+    snprintf(to, sizeof to, "%s", companion(suffix));
+    snprintf(from, sizeof from, "%s.kept", to);
+    return unlink(to) == 0 && copy(from, to);
+}
+
+/* P1.  As `tar` does; and the file system may well give the gate the number that it had. */
+static void all_files_of_an_archive_give_out_no_token_a_second_time(void)
+{
+    uint64_t last = 0;
+    fresh();
+    CHECK(grant_once() != 0 && keep("") && keep("-wal") && keep("-gate"));
+    for (int i = 0; i < 3; i++)
+        last = grant_once();
+    CHECK(put_back("-gate") && put_back("") && put_back("-wal"));
+    CHECK(grant_once() > last);
+}
+
 /* Adds to a record that then is in memory only, and stays with it. */
 static uint64_t add_to_line(void)
 {
@@ -416,6 +444,7 @@ int main(int argc, char **argv)
         TAP(raising_goes_above_what_it_is_told),
         TAP(tokens_are_not_raised_while_somebody_may_hold_one),
         TAP(a_database_that_is_gone_is_missed_by_its_gate),
+        TAP(all_files_of_an_archive_give_out_no_token_a_second_time),
         TAP(another_store_in_its_place_is_refused),
         TAP(who_is_refused_changes_nothing),
         TAP(a_copy_that_misses_what_was_written_back_is_told_again),
