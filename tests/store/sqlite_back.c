@@ -113,12 +113,21 @@ static bool keep(const char *suffix)
     return copy(from, to);
 }
 
+/* Under the number that it had, as long as the file system gives that out again. */
 static bool put_back(const char *suffix)
 {
-    char from[320], to[300];
+    enum { TRIES = 100 };
+    char from[320], to[300], tried[340];
+    struct stat old, new;
     snprintf(to, sizeof to, "%s", companion(suffix));
     snprintf(from, sizeof from, "%s.kept", to);
-    return unlink(to) == 0 && copy(from, to);
+    bool fine = stat(to, &old) == 0 && unlink(to) == 0, same = false;
+    for (int i = 0; i < TRIES && fine && !same; i++) {
+        snprintf(tried, sizeof tried, "%s.%d", to, i);
+        fine = copy(from, tried) && stat(tried, &new) == 0;
+        same = fine && new.st_ino == old.st_ino;
+    }
+    return fine && rename(tried, to) == 0;
 }
 
 /* P1.  As `tar` does; and the file system may well give the gate the number that it had. */

@@ -1,86 +1,11 @@
-/* tests/store/sqlite_young.c - what a start does without the database: sessions that are young, and
- * a store that is found as it was left. */
-#include <fcntl.h>
+/* tests/store/sqlite_young.c - sessions that have no row yet. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#include "os/gate.h"
-#include "sqlite.h"
-#include "store/sqlite_engine.h"
+#include "page.h"
 
 #define PURGE_EVERY 61 /* as in store/sqlite_session.c */
-
-/* What the gate's page says, from outside. */
-static struct gate_page page(void)
-{
-    struct gate_page p;
-    int fd = open(companion("-gate"), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || pread(fd, &p, sizeof p, 0) != sizeof p)
-        abort();
-    close(fd);
-    return p;
-}
-
-static bool set_page(size_t at, const void *value, size_t len)
-{
-    int fd = open(companion("-gate"), O_RDWR | O_CLOEXEC);
-    bool fine = fd >= 0 && pwrite(fd, value, len, (off_t)at) == (ssize_t)len;
-    close(fd);
-    return fine;
-}
-
-static int count_young(void)
-{
-    struct gate_page p = page();
-    int n = 0;
-    for (int i = 0; i < GATE_YOUNG; i++)
-        n += p.young[i] != 0;
-    return n;
-}
-
-/* How many sessions have rows. */
-static int count_rows(void)
-{
-    sqlite3 *db;
-    sqlite3_stmt *q;
-    int n = -1;
-    if (sqlite3_open(path, &db) == SQLITE_OK &&
-        sqlite3_prepare_v2(db, "SELECT count(*) FROM session", -1, &q, NULL) == SQLITE_OK) {
-        if (sqlite3_step(q) == SQLITE_ROW)
-            n = sqlite3_column_int(q, 0);
-        sqlite3_finalize(q);
-    }
-    sqlite3_close(db);
-    return n;
-}
-
-static bool is_connected(struct store *s)
-{
-    return sqlite_of(s)->db != NULL;
-}
-
-/* The database rests for long enough that a change would show, and is sealed after that. */
-static void let_it_rest(void)
-{
-    usleep(50000);
-    lazy = false;
-    shut(open_store());
-    lazy = true;
-}
-
-/* A store that nobody has open, with a record of 1 in a line of its own. */
-static void fresh_at_rest(void)
-{
-    fresh();
-    lazy = false;
-    struct store *s = open_store();
-    ephemeral = true;
-    if (update(s, "a", add_one, NULL) != 1)
-        abort();
-    shut(s);
-    let_it_rest();
-}
 
 /* ---- young sessions ------------------------------------------------------------------------- */
 
@@ -376,188 +301,38 @@ static void a_young_one_behind_a_lost_gate_counts_whoever_looks(void)
     shut(s);
 }
 
-/* ---- the seal ------------------------------------------------------------------------------- */
+static struct store *between;
 
-/* The main job, when it is short: nobody else is there, and the name has been used before. */
-static void a_store_at_rest_is_used_without_its_database(void)
+/* Somebody comes in when a reader has begun, and has no snapshot yet. */
+static int come_between(unsigned type, void *arg, void *statement, void *text)
 {
-    uint64_t token = 0, last = 0;
-    fresh_at_rest();
-    for (int i = 2; i < 5; i++) {
-        struct store *s = open_store();
-        uint64_t id = session_open(s, LONG);
-        CHECK(id != 0 && update(s, "a", add_one, NULL) == i && session_close(s, id) == 0);
-        CHECK(!is_connected(s));
-        shut(s);
-    }
+    (void)type, (void)arg, (void)statement, (void)text;
+    if (between)
+        return 0;
+    between = open_store();
+    uint64_t id = session_open(between, LONG);
+    return update(between, "a", name_session, &id) == 1 ? 0 : 1;
+}
+
+static void who_comes_in_before_the_snapshot_is_seen(void)
+{
+    struct store_read look = {.prefix = "", .fn = ask_of_record};
+    fresh();
     struct store *s = open_store();
-    CHECK(update(s, "t", grant, &token) == 1 && is_connected(s)); /* a name that is new here */
-    CHECK(update(s, "a", see, NULL) == 4);
+    missed = 0;
+    CHECK(sqlite3_trace_v2(sqlite_of(s)->db, SQLITE_TRACE_STMT, come_between, NULL) == SQLITE_OK);
+    store_read(s, &look);
+    CHECK(look.op.code == 0 && between && update(s, "a", see, NULL) != 0);
+    CHECK(missed == 0);
+    shut(between);
     shut(s);
-    s = open_store();
-    CHECK(update(s, "t", grant, &last) == 1 && last > token);
-    shut(s);
-    lazy = ephemeral = false;
-    s = open_store();
-    CHECK(update(s, "a", see, NULL) == 4 && update(s, "t", grant, &token) == 1 && token > last);
-    shut(s);
-    CHECK(is_sound());
-}
-
-static void the_database_is_opened_when_it_is_needed(void)
-{
-    fresh_at_rest();
-    struct store *s = open_store();
-    uint64_t id = session_open(s, LONG);
-    CHECK(!is_connected(s) && session_renew(s, id, NULL) == 0 && is_connected(s));
-    CHECK(count_rows() == 1);
-    shut(s);
-    s = open_store();
-    CHECK(!is_connected(s) && liveness_of(s, id) == LIVE_GONE && is_connected(s));
-    shut(s);
-    lazy = ephemeral = false;
-}
-
-static bool replace_by_copy_of_before(void)
-{
-    char saved[300];
-    snprintf(saved, sizeof saved, "%s.saved", path);
-    unlink(companion("-wal"));
-    unlink(companion("-shm"));
-    return copy(saved, path);
-}
-
-/* P1.  Whatever the clock of the file system shows: also in the tick of our last commit. */
-static void a_copy_that_was_put_back_is_noticed_without_opening_it(void)
-{
-    char saved[300];
-    uint64_t token;
-    for (int i = 0; i < 20; i++) {
-        fresh_at_rest();
-        snprintf(saved, sizeof saved, "%s.saved", path);
-        CHECK(meddle("PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK && copy(path, saved));
-        lazy = ephemeral = false;
-        struct store *s = open_store();
-        CHECK(update(s, "b", grant, &token) == 1);
-        shut(s);
-        if (i % 2 != 0)
-            let_it_rest();
-        lazy = true;
-        CHECK(replace_by_copy_of_before() && open_code() == TENURE_WENT_BACK);
-        CHECK(open_code() == TENURE_WENT_BACK);
-    }
-    lazy = false;
-}
-
-static void what_others_have_written_breaks_the_seal(void)
-{
-    fresh_at_rest();
-    struct store *s = open_store();
-    CHECK(!is_connected(s));
-    shut(s);
-    CHECK(meddle("UPDATE item SET last = last WHERE id = 0") == SQLITE_OK);
-    s = open_store();
-    CHECK(is_connected(s));
-    shut(s);
-    let_it_rest();
-    s = open_store();
-    CHECK(!is_connected(s));
-    shut(s);
-    CHECK(meddle("PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK);
-    s = open_store();
-    CHECK(is_connected(s));
-    shut(s);
-    lazy = ephemeral = false;
-}
-
-/* As an operator's last resort: memory must not bring back what it was. */
-static void a_row_that_was_changed_by_hand_at_rest_counts(void)
-{
-    fresh_at_rest();
-    struct store *s = open_store();
-    CHECK(update(s, "a", add_one, NULL) == 2 && update(s, "b", add_one, NULL) == 1);
-    CHECK(is_connected(s)); /* so it writes back */
-    shut(s);
-    CHECK(meddle("UPDATE item SET bytes = (SELECT bytes FROM item WHERE key = 'a') WHERE key = 'b'")
-          == SQLITE_OK);
-    s = open_store();
-    CHECK(update(s, "b", see, NULL) == 2 && update(s, "a", see, NULL) == 2);
-    CHECK(update(s, "a", add_one, NULL) == 3);
-    shut(s);
-    CHECK(meddle("DELETE FROM item WHERE key = 'a'") == SQLITE_OK);
-    s = open_store();
-    CHECK(update(s, "b", see, NULL) == 2 && update(s, "a", see, NULL) == 0);
-    shut(s);
-    lazy = ephemeral = false;
-}
-
-/* Nobody vouches for a commit that may have stopped halfway. */
-static void a_transaction_that_was_begun_breaks_the_seal(void)
-{
-    uint64_t commits;
-    fresh_at_rest();
-    commits = page().commits + 1;
-    CHECK(set_page(offsetof(struct gate_page, commits), &commits, sizeof commits));
-    struct store *s = open_store();
-    CHECK(is_connected(s));
-    shut(s);
-    lazy = ephemeral = false;
-}
-
-/* The kernel's clock of changes ticks, and a change in the tick of the one before does not show. */
-static void a_seal_as_young_as_the_last_change_does_not_hold(void)
-{
-    fresh_at_rest();
-    struct gate_page p = page();
-    int64_t soon = p.seal[0].ctime_ns + 4000000;
-    CHECK(p.seal_ns > soon && set_page(offsetof(struct gate_page, seal_ns), &soon, sizeof soon));
-    struct store *s = open_store();
-    CHECK(is_connected(s));
-    shut(s);
-    s = open_store();
-    CHECK(!is_connected(s)); /* it has been sealed anew */
-    shut(s);
-    lazy = ephemeral = false;
-}
-
-/* Its own session is no proof that the store is the one that it was. */
-static void a_database_of_before_the_reboot_is_refused_late(void)
-{
-    fresh_at_rest();
-    struct store *s = open_store();
-    uint64_t id = session_open(s, LONG);
-    CHECK(!is_connected(s) && meddle("UPDATE meta SET domain = 'x'") == SQLITE_OK);
-    CHECK(session_renew(s, id, NULL) == TENURE_WENT_BACK);
-    CHECK(!is_connected(s) && count_young() == 1);
-    shut(s);
-    lazy = ephemeral = false;
-}
-
-/* A child that opens a store of its own, and a parent that opens its database later. */
-static void who_forks_before_it_needs_the_database_loses_nothing(void)
-{
-    int status;
-    fresh_at_rest();
-    struct store *s = open_store();
-    uint64_t id = session_open(s, LONG);
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid == 0) {
-        s->ops->forked(s);
-        shut(s);
-        s = open_store();
-        _exit(update(s, "a", add_one, NULL) != 2 || liveness_of(s, id) != LIVE);
-    }
-    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-    CHECK(session_renew(s, id, NULL) == 0 && update(s, "a", see, NULL) == 2);
-    shut(s);
-    lazy = ephemeral = false;
 }
 
 int main(void)
 {
     int failed = TAP_RUN(
-        TAP(a_session_has_a_row_from_its_first_renewal_on), TAP(a_short_session_costs_no_commit),
+        TAP(a_session_has_a_row_from_its_first_renewal_on),
+        TAP(a_short_session_costs_no_commit),
         TAP(who_died_young_is_gone_at_once),
         TAP(who_died_young_is_gone_also_when_the_page_is_emptied),
         TAP(who_expired_young_has_expired_also_when_there_is_no_room),
@@ -566,16 +341,8 @@ int main(void)
         TAP(a_young_one_is_renewed_where_it_is_when_there_is_no_room_for_its_row),
         TAP(a_session_with_place_and_row_ends_with_both),
         TAP(who_looks_from_outside_never_misses_who_lives),
-        TAP(a_young_one_behind_a_lost_gate_counts_whoever_looks),
-        TAP(a_store_at_rest_is_used_without_its_database),
-        TAP(the_database_is_opened_when_it_is_needed),
-        TAP(a_copy_that_was_put_back_is_noticed_without_opening_it),
-        TAP(what_others_have_written_breaks_the_seal),
-        TAP(a_row_that_was_changed_by_hand_at_rest_counts),
-        TAP(a_transaction_that_was_begun_breaks_the_seal),
-        TAP(a_seal_as_young_as_the_last_change_does_not_hold),
-        TAP(a_database_of_before_the_reboot_is_refused_late),
-        TAP(who_forks_before_it_needs_the_database_loses_nothing));
+        TAP(who_comes_in_before_the_snapshot_is_seen),
+        TAP(a_young_one_behind_a_lost_gate_counts_whoever_looks));
     scratch_remove();
     return failed;
 }
