@@ -86,6 +86,12 @@ static int name_anew(const char *path, char ret[PATH_MAX])
     return n < 0 || n >= PATH_MAX ? ENAMETOOLONG : 0;
 }
 
+/* Replaces nothing, and is one step.  0, or an errno: EINVAL of a file system without it. */
+static int move_into_place(const char *fresh, const char *path)
+{
+    return renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) == 0 ? 0 : errno;
+}
+
 int rights_make_file(const char *path, const struct rights *r)
 {
     char fresh[PATH_MAX];
@@ -98,8 +104,10 @@ int rights_make_file(const char *path, const struct rights *r)
     POINT("file-rights");
     e = rights_give_open(fd, r);
     close(fd);
-    if (e == 0 && link(fresh, path) != 0) /* unlike rename(), it replaces nothing */
-        e = errno;
+    if (e == 0)
+        e = move_into_place(fresh, path);
+    if (e == EINVAL) /* for a moment it has two names, which others may find odd */
+        e = link(fresh, path) == 0 ? 0 : errno;
     unlink(fresh);
     return e;
 }
@@ -114,9 +122,9 @@ int rights_make_directory(const char *path, const struct rights *r)
         return errno;
     POINT("directory-rights");
     e = rights_give(fresh, r);
-    if (e == 0 && renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) != 0)
-        e = errno;
-    if (e == EINVAL) /* a file system without it; where an empty directory is replaced at most */
+    if (e == 0)
+        e = move_into_place(fresh, path);
+    if (e == EINVAL) /* where an empty directory is replaced at most */
         e = rename(fresh, path) == 0 ? 0 : errno;
     if (e != 0)
         rmdir(fresh);
