@@ -70,8 +70,8 @@ void answer_take(struct pg_store *s, const PGresult *r)
         uint64_t floor = answer_u64(r, row, 3);
         if (floor > s->floor)
             s->floor = floor;
-        if (pq.PQgetlength(r, row, 6) == SIPHASH_KEY_BYTES) {
-            memcpy(s->bell_key, pq.PQgetvalue(r, row, 6), SIPHASH_KEY_BYTES);
+        if (pq.PQgetlength(r, row, 6) == MAC_KEY_BYTES) {
+            memcpy(s->bell_key, pq.PQgetvalue(r, row, 6), MAC_KEY_BYTES);
             s->has_bell_key = true;
         }
     }

@@ -28,13 +28,13 @@
 #include "core/timing.h"
 #include "os/clock.h"
 #include "os/fail.h"
+#include "os/mac.h"
 #include "store/cache.h"
 #include "store/fence_set.h"
 #include "store/hint_queue.h"
 #include "store/neighbours.h"
 #include "store/postgres_bytes.h"
 #include "store/store.h"
-#include "wire/siphash.h"
 #include "wire/url.h"
 
 #define PG_SCHEMA_VERSION 3
@@ -229,7 +229,7 @@ struct pg_store {
     struct neighbours neighbours;
     uint64_t place; /* of the store, for them; 0: not known yet */
     bool has_bell_key;
-    uint8_t bell_key[SIPHASH_KEY_BYTES]; /* news among them are sealed with it */
+    uint8_t bell_key[MAC_KEY_BYTES]; /* news among them are sealed with it */
     struct watch *watch;
     size_t watches, watches_cap;
     uint64_t ring_session[PG_RINGS_MAX], ring_name[PG_RINGS_MAX];

@@ -14,12 +14,7 @@
 
 #define NEWS_FORMAT 1
 #define NEWS_RECORD_MAX 8192 /* a longer record is asked for by who was rung */
-#define SEAL_BYTES 8
-
-static uint64_t seal_of(const struct pg_store *s, const char *news, size_t len)
-{
-    return siphash(s->bell_key, news + SEAL_BYTES, len - SEAL_BYTES);
-}
+#define SEAL_BYTES MAC_BYTES
 
 size_t news_write(struct pg_store *s, const struct work *w, uint64_t session,
                   char buf[NEIGHBOURS_NEWS_MAX])
@@ -37,10 +32,8 @@ size_t news_write(struct pg_store *s, const struct work *w, uint64_t session,
     put_text(&out, text_of(w->key[0]));
     put_text(&out, (struct text){k->head.bytes, k->head.len});
     size_t len = writer_length(&out, start);
-    if (len == 0)
+    if (len == 0 || !mac_make(s->bell_key, start + SEAL_BYTES, len - SEAL_BYTES, start))
         return 0;
-    uint64_t seal = seal_of(s, buf, len);
-    memcpy(buf, &seal, SEAL_BYTES);
     return len;
 }
 
@@ -73,14 +66,12 @@ static void take(struct pg_store *s, const char *key, uint64_t version, uint64_t
 void news_take(void *arg, const void *news, size_t len)
 {
     struct pg_store *s = arg;
-    uint64_t seal;
+    const unsigned char *start = news;
     char key[NAME_BYTES_MAX + 1];
     if (!s->has_bell_key || len <= SEAL_BYTES)
         return;
-    memcpy(&seal, news, SEAL_BYTES);
-    if (seal != seal_of(s, news, len))
+    if (!mac_is(s->bell_key, start + SEAL_BYTES, len - SEAL_BYTES, start))
         return;
-    const unsigned char *start = news;
     struct reader in = {start + SEAL_BYTES, start + len, RECORD_FINE};
     uint64_t format = get_u64(&in), session = get_u64(&in), version = get_u64(&in);
     uint64_t floor = get_u64(&in);
