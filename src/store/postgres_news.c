@@ -77,8 +77,8 @@ void news_take(void *arg, const void *news, size_t len)
     uint64_t floor = get_u64(&in);
     struct text name = get_bytes(&in, NAME_BYTES_MAX), record = get_bytes(&in, NEWS_RECORD_MAX);
     reader_finish(&in);
-    if (in.flaw != RECORD_FINE || format != NEWS_FORMAT || version < 2 || record.len == 0 ||
-        session == 0 || session != s->session)
+    if (in.flaw != RECORD_FINE || format != NEWS_FORMAT || version < 2 || name.len == 0 ||
+        record.len == 0 || session == 0 || session != s->session)
         return;
     memcpy(key, name.at, name.len);
     key[name.len] = '\0';

@@ -85,5 +85,5 @@ bool sqlite_seal_is_whole(const struct sqlite_store *s, const struct sqlite_look
 bool sqlite_seal_holds(const struct sqlite_store *s, const struct sqlite_look *look)
 {
     const struct gate_page *p = gate_page(s->gate);
-    return p->seal_ns - p->seal[0].ctime_ns > RESTED_NS && sqlite_seal_is_whole(s, look);
+    return sqlite_seal_is_whole(s, look) && p->seal_ns > p->seal[0].ctime_ns + RESTED_NS;
 }
