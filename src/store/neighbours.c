@@ -16,22 +16,36 @@ static void name_of(uint64_t place, uint64_t session, char ret[DOORBELL_NAME_MAX
 
 void neighbours_init(struct neighbours *n)
 {
-    *n = (struct neighbours){.fd = -1};
+    *n = (struct neighbours){.fd = -1, .epoll = -1};
+}
+
+/* What we watch may live on in another process, and its events with it.  In a forked child, where
+ * the epoll set is the parent's too, there is no set any more (-1). */
+static void unwatch(const struct neighbours *n, int fd)
+{
+    epoll_ctl(n->epoll, EPOLL_CTL_DEL, fd, NULL); /* fails when it is not watched */
+    close(fd);
 }
 
 static void take_down(struct neighbours *n)
 {
     if (n->fd >= 0)
-        close(n->fd);
+        unwatch(n, n->fd);
     n->fd = -1;
     while (n->lines > 0)
-        close(n->line[--n->lines].line);
+        unwatch(n, n->line[--n->lines].line);
 }
 
 void neighbours_close(struct neighbours *n)
 {
     take_down(n);
     n->session = 0;
+}
+
+void neighbours_forked(struct neighbours *n)
+{
+    n->epoll = -1;
+    neighbours_close(n);
 }
 
 static bool watch(const struct neighbours *n, int fd)
@@ -68,8 +82,8 @@ static void hint(struct hint_queue *hints, uint64_t key_hash)
 }
 
 /* False: there is nothing on the line yet. */
-static bool take_news(const struct ring *r, struct hint_queue *hints, neighbours_news_fn *fn,
-                   void *arg)
+static bool take_news(const struct neighbours *n, const struct ring *r, struct hint_queue *hints,
+                      neighbours_news_fn *fn, void *arg)
 {
     char news[NEIGHBOURS_NEWS_MAX];
     ssize_t len = doorbell_listen(r->line, news, sizeof news);
@@ -78,7 +92,7 @@ static bool take_news(const struct ring *r, struct hint_queue *hints, neighbours
     if (len > 0)
         fn(arg, news, (size_t)len);
     hint(hints, r->number);
-    close(r->line);
+    unwatch(n, r->line);
     return true;
 }
 
@@ -98,7 +112,7 @@ static void hear_lines(struct neighbours *n, struct hint_queue *hints, neighbour
 {
     size_t kept = 0;
     for (size_t i = 0; i < n->lines; i++) {
-        if (!take_news(&n->line[i], hints, fn, arg))
+        if (!take_news(n, &n->line[i], hints, fn, arg))
             n->line[kept++] = n->line[i];
     }
     n->lines = kept;
@@ -116,7 +130,7 @@ void neighbours_hear(struct neighbours *n, struct hint_queue *hints, neighbours_
             hints->all = true;
         else if (code > 0 && r.line < 0)
             hint(hints, r.number);
-        else if (code > 0 && !take_news(&r, hints, fn, arg))
+        else if (code > 0 && !take_news(n, &r, hints, fn, arg))
             keep(n, &r, hints);
     }
     if (code < 0)

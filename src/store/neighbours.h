@@ -36,8 +36,11 @@ void neighbours_init(struct neighbours *n);
  * hangs a new one into the epoll set.  When that fails, only the server's bell is heard. */
 void neighbours_settle(struct neighbours *n, int epoll, uint64_t place, uint64_t session);
 
-/* Takes down what hangs, and closes the descriptors: also in a forked child. */
+/* Takes down what hangs, and closes the descriptors.  The epoll set is still open. */
 void neighbours_close(struct neighbours *n);
+
+/* In the child after fork(): closes the descriptors; what the parent watches stays so. */
+void neighbours_forked(struct neighbours *n);
 
 /* Turns the rings that have come into hints, and gives news to fn.  When a ring cannot be taken,
  * the doorbell is taken down until we are another session, and only the server's bell is heard. */

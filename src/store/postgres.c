@@ -137,7 +137,7 @@ static void pg_forked(struct store *store)
         close(pq.PQsocket(s->line.conn));
     if (s->ear.conn && pq.PQsocket(s->ear.conn) >= 0)
         close(pq.PQsocket(s->ear.conn));
-    neighbours_close(&s->neighbours);
+    neighbours_forked(&s->neighbours);
     close(s->epoll);
     s->epoll = -1;
 }
@@ -160,11 +160,11 @@ static void pg_free(struct pg_store *s)
     works_free(s->flight);
     for (int i = 0; i < STORE_KEYS_MAX; i++)
         free(s->buffer[i]);
+    neighbours_close(&s->neighbours);
     if (s->epoll >= 0)
         close(s->epoll);
     free(s->relied.at);
     fence_set_free(&s->fences);
-    neighbours_close(&s->neighbours);
     free(s->watch);
     pg_parsed_free(s);
     free(s);

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -183,6 +184,53 @@ static void who_has_no_descriptor_for_a_ring_looks_and_takes_its_doorbell_down(v
     leave();
 }
 
+/* A child of a raw clone() runs no handlers: it keeps what we had, and the events of that. */
+static void what_another_process_has_too_wakes_nobody_when_it_is_closed(void)
+{
+    int hold[2];
+    CHECK(is_settled(8) && pipe(hold) == 0);
+    int slow = begin_to_tell(42);
+    CHECK(slow >= 0);
+    hear();
+    pid_t child = fork();
+    if (child == 0) {
+        char end;
+        close(hold[1]);
+        close(slow);
+        _exit(read(hold[0], &end, 1) == 0 ? 0 : 1);
+    }
+    CHECK(child > 0 && send(slow, "late", 4, 0) == 4);
+    hear();
+    shutdown(slow, SHUT_RDWR);
+    bool after_news = is_woken();
+    int old = begin_to_tell(43);
+    neighbours_settle(&waiter, epoll, waiter.place, 9);
+    bool after_session = is_woken();
+    close(old);
+    close(slow);
+    close(hold[0]);
+    close(hold[1]);
+    CHECK(waitpid(child, NULL, 0) == child);
+    CHECK(!after_news);
+    CHECK(!after_session);
+    leave();
+}
+
+/* The epoll set of a child is its parent's. */
+static void who_is_forked_lets_go_and_its_parent_is_still_woken(void)
+{
+    CHECK(is_settled(10));
+    pid_t child = fork();
+    if (child == 0) {
+        neighbours_forked(&waiter);
+        _exit(waiter.fd < 0 ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK(ring(&other, 10, 42) && is_woken());
+    leave();
+}
+
 int main(void)
 {
     return TAP_RUN(TAP(a_ring_wakes_who_waits_and_says_what_to_look_at),
@@ -191,5 +239,7 @@ int main(void)
                    TAP(news_that_come_later_wake_again_and_those_that_never_come_are_a_ring),
                    TAP(too_many_who_do_not_tell_are_rings),
                    TAP(who_is_another_session_now_hears_no_ring_of_before),
+                   TAP(what_another_process_has_too_wakes_nobody_when_it_is_closed),
+                   TAP(who_is_forked_lets_go_and_its_parent_is_still_woken),
                    TAP(who_has_no_descriptor_for_a_ring_looks_and_takes_its_doorbell_down));
 }
