@@ -201,6 +201,25 @@ def test_functions_of_an_older_revision_serve_until_their_owner_upgrades_them(cl
     assert cli.lock_once() > token
 
 
+def test_an_upgrade_and_a_reader_do_not_wait_for_each_other(cli, server, schema):
+    """Calls open the tables in orders of their own: a reader, for one, meta before the rest."""
+    now = revision(server, schema)
+    back_to_revision_1(server, schema)
+    in_the_way, reader = server.connect("tenure"), server.connect("tenure")
+    with in_the_way.cursor() as cursor:
+        cursor.execute(f"SELECT FROM {schema}.record")
+    upgrade = cli.start("store", "upgrade")
+    waits = ("SELECT count(*) FROM pg_locks WHERE NOT granted AND "
+             f"relation = '{schema}.record'::regclass")
+    wait_until(lambda: ask(server, waits) == "1")
+    with reader.cursor() as cursor:
+        cursor.execute(f"SELECT FROM {schema}.meta")
+        in_the_way.close()
+        cursor.execute(f"SELECT FROM {schema}.session")
+    reader.close()
+    assert upgrade.wait() == 0 and revision(server, schema) == now
+
+
 def test_functions_of_a_newer_revision_are_left_alone(cli, server, schema):
     newer = "tenure, revision 999"
     server.sql(f"COMMENT ON FUNCTION {schema}.apply IS '{newer}'", "tenure")
