@@ -38,7 +38,7 @@
 #include "wire/url.h"
 
 #define PG_SCHEMA_VERSION 3
-#define PG_REVISION 2 /* of the calls of that version, 1 to 9: postgres_revision.sql */
+#define PG_REVISION 2 /* of the calls of that version: postgres_revision.sql */
 #define PG_SCHEMA_BYTES 48
 #define PG_BATCH_MAX 64    /* decisions in one commit */
 #define PG_TOKENS_MAX 128  /* drawn ahead */

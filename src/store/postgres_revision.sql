@@ -2,24 +2,7 @@
 --
 -- Programs work with any revision of the version that they know, so nobody is refused for it: what
 -- is missing is missed by those who know of it.  apply() has the number in its comment, which every
--- role may read.  Whoever asks the store waits for this.
-
--- Calls open the tables in orders of their own, those of older revisions too: so nobody waits here
--- for one table, with another one in hand, for longer than a call may have to.
-DO $$
-BEGIN
-    SET LOCAL lock_timeout = '100ms';
-    FOR i IN 1 .. 100 LOOP
-        BEGIN
-            LOCK TABLE @schema@.session, @schema@.record, @schema@.meta IN ACCESS EXCLUSIVE MODE;
-            SET LOCAL lock_timeout = 0;
-            RETURN;
-        EXCEPTION WHEN lock_not_available THEN
-            PERFORM pg_sleep(0.05 * random());
-        END;
-    END LOOP;
-    RAISE EXCEPTION 'somebody uses its tables all the time' USING ERRCODE = 'lock_not_available';
-END $$;
+-- role may read.
 
 -- Nobody takes back what a newer tenure has made meanwhile.
 DO $$

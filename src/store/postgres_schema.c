@@ -12,6 +12,7 @@
 /* C11 asks compilers for 4095 bytes of a string; ours take more. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "postgres_lock_sql.h"
 #include "postgres_revision_sql.h"
 #include "postgres_sessions_sql.h"
 #include "postgres_sql.h"
@@ -195,15 +196,16 @@ static int ask(const struct pg_store *s, PGconn *conn, const char *text, int64_t
 static void put_text(struct bytes *out, const struct pg_store *s, const char *text)
 {
     static const char schema[] = "@schema@", revision[] = "@revision@";
-    static const char number[] = {'0' + PG_REVISION, '\0'};
+    char number[12];
     const char *next;
+    int digits = snprintf(number, sizeof number, "%d", PG_REVISION);
     for (; (next = strchr(text, '@')) != NULL;) {
         bytes_put(out, text, (size_t)(next - text));
         if (strncmp(next, schema, sizeof schema - 1) == 0) {
             bytes_put(out, s->schema, strlen(s->schema));
             text = next + sizeof schema - 1;
         } else if (strncmp(next, revision, sizeof revision - 1) == 0) {
-            bytes_put(out, number, sizeof number - 1);
+            bytes_put(out, number, (size_t)digits);
             text = next + sizeof revision - 1;
         } else {
             bytes_put(out, next, 1);
@@ -213,13 +215,14 @@ static void put_text(struct bytes *out, const struct pg_store *s, const char *te
     bytes_put(out, text, strlen(text));
 }
 
-/* Makes the calls, between two other texts, in one transaction. */
-static int make_calls(const struct pg_store *s, PGconn *conn, const char *first, const char *last,
-                      tenure_error *err)
+/* Makes the calls in one transaction, between what is to be done to the tables and a last text. */
+static int make_calls(const struct pg_store *s, PGconn *conn, const char *lock,
+                      const char *tables, const char *last, tenure_error *err)
 {
     struct bytes whole = {0};
     put_text(&whole, s, "BEGIN;");
-    put_text(&whole, s, first);
+    put_text(&whole, s, lock);
+    put_text(&whole, s, tables);
     put_text(&whole, s, postgres_revision_sql);
     put_text(&whole, s, postgres_sessions_sql);
     put_text(&whole, s, postgres_sql);
@@ -233,7 +236,7 @@ static int make_calls(const struct pg_store *s, PGconn *conn, const char *first,
 
 static int create(const struct pg_store *s, PGconn *conn, tenure_error *err)
 {
-    return make_calls(s, conn, postgres_tables_sql,
+    return make_calls(s, conn, "", postgres_tables_sql,
                       "UPDATE @schema@.meta SET home = @schema@.home(),"
                       " timeline = @schema@.timeline();", err);
 }
@@ -271,12 +274,12 @@ static int upgrade(const struct pg_store *s, PGconn *conn, tenure_error *err)
         return code;
     code = check_version(s, conn, &version, err);
     if (code == 0 && revision < PG_REVISION)
-        return make_calls(s, conn, "", "", err);
+        return make_calls(s, conn, postgres_lock_sql, "", "", err);
     if (code == TENURE_DENIED && revision >= PG_REVISION)
         return 0; /* who may use it and not read its tables: it has all that we could bring */
     if (version < 1 || version >= PG_SCHEMA_VERSION)
         return code;
-    return make_calls(s, conn, postgres_upgrade_sql, "", err);
+    return make_calls(s, conn, postgres_lock_sql, postgres_upgrade_sql, "", err);
 }
 
 /* Whether the schema is there. */

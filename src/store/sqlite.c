@@ -125,7 +125,7 @@ static int read_options(struct text query, struct choices *ret, tenure_error *er
     return code;
 }
 
-/* ---- a connection ended --------------------------------------------------------------------- */
+/* ---- connections of a parent ---------------------------------------------------------------- */
 
 /* In a forked child, connections of its parent's.  SQLite keeps an account of the locks that the
  * process has on a file, and the child inherits the account, but not the locks.  While one of them

@@ -86,8 +86,8 @@ int sqlite_use_log(struct sqlite_store *s, tenure_error *err)
                                               "that a write-ahead log needs", s->path);
     sq.sqlite3_wal_hook(s->db, note_log, s); /* also turns SQLite's own checkpoints off */
     return sqlite_exec(s, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216;"
-                   "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
-                   "PRAGMA secure_delete = OFF", "configure", err);
+                          "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
+                          "PRAGMA secure_delete = OFF", "configure", err);
 }
 
 void sqlite_disconnect(sqlite3 *db)

@@ -74,10 +74,11 @@ struct watch {
     uint64_t session;
 };
 
-/* What the row of a session says. */
+/* What is known of a session: by its row, or while it is young. */
 struct session_row {
     uint64_t session;
     bool found;
+    bool young; /* it is not there: the gate's page says this */
     struct instant expires;
     struct span ttl;
     int64_t notices; /* how often it was told to take notice */

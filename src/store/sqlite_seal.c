@@ -27,6 +27,11 @@ static int64_t ns_of(struct timespec t)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static bool may_write(const char *path)
+{
+    return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0;
+}
+
 static bool look_at(const char *path, struct gate_file *ret)
 {
     struct stat st;
@@ -40,28 +45,18 @@ static bool look_at(const char *path, struct gate_file *ret)
     return true;
 }
 
-/* The database and its log, as they are; and whether we may write to them. */
-static __attribute__((noinline)) bool look(const struct sqlite_store *s, struct gate_file ret[2],
-                                           bool *ret_ours)
+void __attribute__((noinline)) sqlite_look(const struct sqlite_store *s, struct sqlite_look *ret)
 {
     char log[PATH_MAX];
-    snprintf(log, sizeof log, "%s-wal", s->path);
-    if (!look_at(s->path, &ret[0]) || !look_at(log, &ret[1]))
-        return false;
-    ret[1].ctime_ns = 0; /* SQLite sets its owner anew whenever root opens it */
-    *ret_ours = ret[1].ino != 0 && faccessat(AT_FDCWD, s->path, R_OK | W_OK, AT_EACCESS) == 0 &&
-                faccessat(AT_FDCWD, log, R_OK | W_OK, AT_EACCESS) == 0;
-    return true;
-}
-
-void sqlite_look(const struct sqlite_store *s, struct sqlite_look *ret)
-{
     struct timespec t;
-    ret->ours = false;
-    if (!look(s, ret->file, &ret->ours) || clock_gettime(CLOCK_REALTIME, &t) != 0)
-        ret->ours = false;
-    else
-        ret->ns = ns_of(t);
+    snprintf(log, sizeof log, "%s-wal", s->path);
+    ret->ours = look_at(s->path, &ret->file[0]) && look_at(log, &ret->file[1]) &&
+                ret->file[1].ino != 0 && may_write(s->path) && may_write(log) &&
+                clock_gettime(CLOCK_REALTIME, &t) == 0;
+    if (!ret->ours)
+        return;
+    ret->ns = ns_of(t);
+    ret->file[1].ctime_ns = 0; /* SQLite sets its owner anew whenever root opens it */
 }
 
 void sqlite_seal(struct sqlite_store *s, const struct sqlite_look *look)

@@ -403,9 +403,8 @@ static void renew_refuse(struct sqlite_store *s, struct sqlite_txn *t,
 static int extend(struct sqlite_store *s, struct sqlite_txn *t, struct session_row *row)
 {
     sqlite3_stmt *q;
-    struct session_row young;
     row->expires = instant_add(t->now, row->ttl);
-    if (sqlite_young_find(s, row->session, &young))
+    if (row->young)
         return sqlite_young_move(s, t, row);
     int rc = sqlite_statement(s, ST_SESSION_RENEW, &q);
     if (rc != SQLITE_OK)

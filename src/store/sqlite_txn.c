@@ -339,7 +339,7 @@ void sqlite_tidy(struct sqlite_store *s)
 {
     tenure_error ignored; /* what is not written back stays in its line */
     struct sqlite_look look;
-    if (!s->db || gate_enter(s->gate, SPAN(TIDY_PATIENCE_MS), &ignored) < 0)
+    if (gate_enter(s->gate, SPAN(TIDY_PATIENCE_MS), &ignored) < 0)
         return;
     if (gate_is_alone(s->gate) && check_place(s, &ignored) == 0) {
         sqlite_cache_write_all(s, &ignored);

@@ -7,9 +7,8 @@
  *
  * What is said there goes before the row.  A row is committed before the place in the page is free,
  * so who reads both, from outside of the gate, copies the page first (sqlite_read_begin()).  If
- * somebody dies in between,
- * `moving` says that there may be sessions that have both; then nobody ends one without a
- * transaction, and the next transaction finds out which they are. */
+ * somebody dies in between, `moving` says that there may be sessions that have both; then nobody
+ * ends one without a transaction, and the next transaction finds out which they are. */
 #include "store/sqlite_engine.h"
 
 #include "os/point.h"
@@ -35,6 +34,7 @@ static struct session_row row_at(const struct gate_page *p, int i, uint64_t sess
     return (struct session_row){
         .session = session,
         .found = true,
+        .young = true,
         .expires = INSTANT(atomic_load_explicit(&of->expires, memory_order_relaxed)),
         .ttl = SPAN(atomic_load_explicit(&of->ttl, memory_order_relaxed)),
         .notices = atomic_load_explicit(&of->notices, memory_order_relaxed)};

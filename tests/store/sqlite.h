@@ -143,6 +143,24 @@ static inline int meddle(const char *sql)
     return rc;
 }
 
+/* Keeps a copy of the database as it is, whole and without its log. */
+static inline bool save(void)
+{
+    char saved[300];
+    snprintf(saved, sizeof saved, "%s.saved", path);
+    return meddle("PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK && copy(path, saved);
+}
+
+/* Puts the copy in the place of the database, as an operator would. */
+static inline bool restore(void)
+{
+    char saved[300];
+    snprintf(saved, sizeof saved, "%s.saved", path);
+    unlink(companion("-wal"));
+    unlink(companion("-shm"));
+    return copy(saved, path);
+}
+
 static inline bool is_sound(void)
 {
     sqlite3 *db;

@@ -17,23 +17,6 @@ static uint64_t grant_once(void)
     return token;
 }
 
-static bool save(void)
-{
-    char saved[300];
-    snprintf(saved, sizeof saved, "%s.saved", path);
-    return meddle("PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK && copy(path, saved);
-}
-
-/* Puts the copy in the place of the database, as an operator would. */
-static bool restore(void)
-{
-    char saved[300];
-    snprintf(saved, sizeof saved, "%s.saved", path);
-    unlink(companion("-wal"));
-    unlink(companion("-shm"));
-    return copy(saved, path);
-}
-
 static void a_restored_copy_is_refused_until_its_tokens_are_raised(void)
 {
     fresh();

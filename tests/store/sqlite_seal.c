@@ -70,24 +70,13 @@ static void the_database_is_opened_when_it_is_needed(void)
     lazy = ephemeral = false;
 }
 
-static bool replace_by_copy_of_before(void)
-{
-    char saved[300];
-    snprintf(saved, sizeof saved, "%s.saved", path);
-    unlink(companion("-wal"));
-    unlink(companion("-shm"));
-    return copy(saved, path);
-}
-
 /* P1.  Whatever the clock of the file system shows: also in the tick of our last commit. */
 static void a_copy_that_was_put_back_is_noticed_without_opening_it(void)
 {
-    char saved[300];
     uint64_t token;
     for (int i = 0; i < 20; i++) {
         fresh_at_rest();
-        snprintf(saved, sizeof saved, "%s.saved", path);
-        CHECK(meddle("PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK && copy(path, saved));
+        CHECK(save());
         lazy = ephemeral = false;
         struct store *s = open_store();
         CHECK(update(s, "b", grant, &token) == 1);
@@ -95,7 +84,7 @@ static void a_copy_that_was_put_back_is_noticed_without_opening_it(void)
         if (i % 2 != 0)
             let_it_rest();
         lazy = true;
-        CHECK(replace_by_copy_of_before() && open_code() == TENURE_WENT_BACK);
+        CHECK(restore() && open_code() == TENURE_WENT_BACK);
         CHECK(open_code() == TENURE_WENT_BACK);
     }
     lazy = false;
