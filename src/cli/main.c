@@ -15,16 +15,30 @@
 #include "cli/parse.h"
 #include "cli/say.h"
 
-/* Somebody may have started us without 0, 1 or 2.  A store opened in their place would be
- * written to by the next printf. */
-static void descriptors_reserve(void)
+/* Somebody may have started us without 0, 1 or 2.  A store opened in their place would be written
+ * to by the next printf, so /dev/null is, the wrong way round: what is printed for a reader who
+ * is not there must fail as it would have, or a lease is taken whose token nobody knows.  Messages
+ * are for people, and may get lost. */
+static void descriptors_reserve(bool ret_closed[3])
 {
-    int fd;
-    do {
-        fd = open("/dev/null", O_RDWR); /* without O_CLOEXEC: the command needs them too */
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd > STDERR_FILENO)
-        close(fd);
+    static const int mode[] = {O_WRONLY, O_RDONLY, O_RDWR};
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        ret_closed[fd] = fcntl(fd, F_GETFD) < 0;
+        if (ret_closed[fd])
+            (void)!open("/dev/null", mode[fd]); /* the command needs it too: no O_CLOEXEC */
+    }
+}
+
+/* A command that is run need not fail for it: it finds an empty input, and prints to nobody. */
+static void descriptors_lend(const bool closed[3])
+{
+    for (int fd = STDIN_FILENO; fd <= STDOUT_FILENO; fd++) {
+        int null = closed[fd] ? open("/dev/null", O_RDWR) : -1;
+        if (null >= 0) {
+            (void)dup2(null, fd); /* if it fails, so does what the command does with it */
+            (void)close(null);
+        }
+    }
 }
 
 static int fail_unknown(const char *word)
@@ -76,7 +90,7 @@ static int help(int argc, char **argv)
     return output_finish(EXIT_FINE);
 }
 
-static int run_command(const struct command *c, int argc, char **argv)
+static int run_command(const struct command *c, int argc, char **argv, const bool closed[3])
 {
     struct invocation inv = {0};
     char error[PARSE_ERROR_BYTES];
@@ -90,12 +104,15 @@ static int run_command(const struct command *c, int argc, char **argv)
         say_set_level(SAY_ERRORS);
     else if (option_given(&inv, OPT_VERBOSE))
         say_set_level(SAY_DETAILS);
+    if (inv.argv)
+        descriptors_lend(closed);
     return c->run(&inv);
 }
 
 int main(int argc, char **argv)
 {
-    descriptors_reserve();
+    bool closed[3];
+    descriptors_reserve(closed);
     const char *word = argc > 1 ? argv[1] : NULL;
     if (!word) {
         say_error("a command is missing; see tenure help");
@@ -118,11 +135,11 @@ int main(int argc, char **argv)
     if (!c)
         return fail_unknown(word);
     if (!c->verb)
-        return run_command(c, argc - 2, argv + 2);
+        return run_command(c, argc - 2, argv + 2, closed);
     if (asks_for_help(argv[2])) {
         help_group(word);
         return output_finish(EXIT_FINE);
     }
     c = command_find(word, argv[2] ? argv[2] : "");
-    return c ? run_command(c, argc - 3, argv + 3) : fail_verb(word, argv[2]);
+    return c ? run_command(c, argc - 3, argv + 3, closed) : fail_verb(word, argv[2]);
 }

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, DENIED, INTERNAL, UNREACHABLE, USAGE
+from conftest import BINARY, DENIED, INTERNAL, REFUSED, UNREACHABLE, USAGE
 
 MAN = BINARY.parent
 COMMANDS = ["lock", "lead", "check", "status", "watch", "history", "evict", "transfer", "resign",
@@ -460,13 +460,34 @@ def test_output_that_cannot_be_written_is_an_error(cli, args):
     assert "No space left" in done.stderr
 
 
+def without(*descriptors):
+    """A program that is started without them, as `>&-` does it."""
+    return {"preexec_fn": lambda: [os.close(fd) for fd in descriptors]}
+
+
 def test_closed_standard_descriptors_are_not_taken_for_the_store(cli):
     assert cli.run("store", "init").code == 0
-    done = cli.run("status", preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
-    assert done.code == 0
-    done = cli.run("lock", "a", "--", "true", preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
-    assert done.code == 0
+    assert cli.run("status", **without(0, 2)).code == 0
+    command = ["sh", "-c", "read line; echo to nobody && echo to nobody >&2"]
+    assert cli.run("lock", "a", "--", *command, **without(0, 1, 2)).code == 0
     assert list(cli.status()) == ["a"]
+
+
+@pytest.mark.parametrize("args", [["status"], ["status", "--json", "--all"], ["history", "c"],
+                                  ["--version"], ["lock", "a"],
+                                  ["lease", "take", "b", "--ttl", "1h"]])
+def test_what_is_printed_to_a_closed_stdout_is_an_error_and_nothing_is_kept(cli, args):
+    """P6: who is not told the token must not believe that there is none."""
+    assert cli.run("lock", "c", "--", "true").code == 0
+    done = cli.run(*args, **without(1))
+    assert (done.code, done.err) == (INTERNAL, "tenure: standard output: Bad file descriptor\n")
+    assert not cli.holders("a") and not cli.holders("b")
+
+
+def test_a_closed_stdin_is_not_an_empty_value(cli):
+    done = cli.run("config", "put", "limit", **without(0))
+    assert done.code == USAGE and "stdin cannot be read" in done.err
+    assert cli.run("config", "get", "limit").code == REFUSED
 
 
 def test_timing_prints_what_follows_from_the_ttl(cli):
