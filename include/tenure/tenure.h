@@ -330,8 +330,8 @@ int tenure_resign(tenure *t, const char *name, const char *by, tenure_token *ret
 
 /* Hands an election over to the waiting candidate known as `to` (its `as`, or its ticket) and
  * waits up to wait_ms until it serves.  When it does not, the former leader is preferred again.
- * 0: it serves, *ret_token is its epoch.  TENURE_NOT_OWNED: no such candidate or no leader.
- * TENURE_TIMED_OUT: rolled back. */
+ * 0: it serves, or has and ended already; *ret_token is its epoch.  TENURE_NOT_OWNED: no such
+ * candidate or no leader.  TENURE_TIMED_OUT: rolled back. */
 int tenure_transfer(tenure *t, const char *name, const char *to, const char *by, int64_t wait_ms,
                     tenure_token *ret_token, tenure_error *err) TENURE_MUST_CHECK;
 

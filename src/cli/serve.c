@@ -162,10 +162,11 @@ static void loop(struct service *v)
 {
     for (;;) {
         follow_supervisor(v);
+        if (!v->over)
+            follow_tenure(v);
+        run_report(v->r, &v->must_report); /* also when its work took no time */
         if (v->over)
             return;
-        follow_tenure(v);
-        run_report(v->r, &v->must_report);
         follow_signals(v);
         wait_for_news(v, probe_turn(&v->probe, v->r));
     }

@@ -49,7 +49,7 @@ static const struct option transfer_options[] = {
 };
 
 static const struct exit_note transfer_exits[] = {
-    {EXIT_FINE, "The candidate serves; its epoch is printed."},
+    {EXIT_FINE, "The candidate serves, or has and ended already; its epoch is printed."},
     EXIT_OF_USAGE,
     {EXIT_REFUSED, "It did not serve in time, and the former leader is preferred again; or NAME is "
                    "in use as a lock or a lease."},

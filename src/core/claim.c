@@ -102,6 +102,11 @@ bool ticket_is_named(const struct ticket *t, struct text name)
     return take_number(&name, t->id.session) && name.len == 0;
 }
 
+bool ticket_is_meant(const struct ticket *t, struct text who)
+{
+    return ticket_is_named(t, who) || text_equal(t->as, who);
+}
+
 uint32_t claim_find_waiting(const struct claim *c, struct text who)
 {
     uint32_t first = claim_holders(c);
@@ -157,6 +162,26 @@ void claim_remember(struct claim *c, const struct past *p)
     memmove(&c->past[1], &c->past[0], keep * sizeof c->past[0]);
     c->past[0] = *p;
     c->past_count = keep + 1;
+}
+
+uint64_t claim_succeeded(const struct claim *c, struct text to, struct text as,
+                         uint64_t *former_token)
+{
+    const struct ticket *leader = claim_holders(c) > 0 ? &c->ticket[0] : NULL;
+    if (leader && leader->token <= *former_token)
+        return 0;
+    if (leader && leader->state == TENURE_TICKET_SERVING && ticket_is_meant(leader, to))
+        return leader->token;
+    for (uint32_t i = 0; i < c->past_count && c->past[i].token > *former_token; i++) {
+        const struct past *p = &c->past[i];
+        bool by_itself = p->cause == CAUSE_RELEASED || p->cause == CAUSE_DIED ||
+                         p->cause == CAUSE_EXPIRED;
+        if (by_itself && p->reason.len == 0 && text_equal(p->as, as))
+            return p->token;
+    }
+    if (leader && !ticket_is_meant(leader, to))
+        *former_token = leader->token; /* of those who have its `as`, this is another one */
+    return 0;
 }
 
 const char *cause_text(enum cause cause)

@@ -120,6 +120,9 @@ struct ticket *claim_find_token(struct claim *c, uint64_t token);
 /* Whether `name` is the ticket's own: "session.serial" in digits. */
 bool ticket_is_named(const struct ticket *t, struct text name);
 
+/* Whether `who` is this ticket's name or its `as`. */
+bool ticket_is_meant(const struct ticket *t, struct text who);
+
 /* Who waits under this ticket, else the first who waits and is known as `who`; ticket_count if
  * nobody.  The ticket goes first: candidates can share an `as`, and exactly one is meant (P5). */
 uint32_t claim_find_waiting(const struct claim *c, struct text who);
@@ -136,6 +139,15 @@ struct ticket *claim_promote(struct claim *c, uint32_t at);
 
 /* Notes an ended tenure; the oldest of more than CLAIM_PAST_MAX is forgotten. */
 void claim_remember(struct claim *c, const struct past *p);
+
+/* The reason of a tenure that came of a transfer and ended before it served. */
+#define CLAIM_UNSERVED "did not serve"
+
+/* Under which token `to` served after a transfer that ended the tenure *former_token, although that
+ * may be over by now; 0: it did not yet.  `as` is what `to` is known as, which is all that the
+ * history knows of it.  *former_token is moved on past a tenure that is seen to be another's. */
+uint64_t claim_succeeded(const struct claim *c, struct text to, struct text as,
+                         uint64_t *former_token);
 
 /* "released", "died", ...; static storage. */
 const char *cause_text(enum cause cause);

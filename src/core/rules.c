@@ -31,6 +31,9 @@ static void end_tenure(struct claim *c, const struct facts *f, uint32_t at, enum
     if (ended.ms > f->now.ms)
         ended = f->now;
     int64_t ago = instant_diff(ended, f->now).ms;
+    bool handed_over = c->past_count > 0 && c->past[0].cause == CAUSE_TRANSFERRED;
+    if (handed_over && t.state == TENURE_TICKET_HELD)
+        t.end_reason = text_of(CLAIM_UNSERVED);
     claim_remember(c, &(struct past){
                           .token = t.token,
                           .as = t.as,
@@ -526,22 +529,19 @@ enum verdict rules_transfer(struct claim *c, struct facts *f, struct text to, st
         return VERDICT_CONFLICT;
     struct ticket *leader = &c->ticket[0];
     report(c, leader, f, ret);
-    if (claim_find_waiting(c, to) == c->ticket_count)
+    uint32_t candidate = claim_find_waiting(c, to);
+    if (candidate == c->ticket_count)
         return VERDICT_GONE;
     c->prefer = to;
     leader->end_cause = CAUSE_TRANSFERRED;
     leader->end_by = by;
     leader->end_reason = to;
     ret->reason = to;
+    ret->by = c->ticket[candidate].as;
     tell_to_stop(leader, f, fx);
     touch(c, f, fx);
     assert(claim_check(c));
     return VERDICT_DONE;
-}
-
-static bool is_meant(const struct ticket *t, struct text who)
-{
-    return ticket_is_named(t, who) || text_equal(t->as, who);
 }
 
 enum verdict rules_rollback(struct claim *c, struct facts *f, struct text to, struct text former,
@@ -552,11 +552,11 @@ enum verdict rules_rollback(struct claim *c, struct facts *f, struct text to, st
     settle(c, f, c->ticket_count, fx);
     struct ticket *leader = claim_holders(c) > 0 ? &c->ticket[0] : NULL;
     *ret = (struct standing){.until = INSTANT_NEVER, .look_at = INSTANT_NEVER};
-    if (leader && leader->state == TENURE_TICKET_SERVING && is_meant(leader, to))
+    if (leader && leader->state == TENURE_TICKET_SERVING && ticket_is_meant(leader, to))
         return report(c, leader, f, ret);
     c->prefer = former;
     touch(c, f, fx);
-    if (leader && leader->state == TENURE_TICKET_HELD && is_meant(leader, to)) {
+    if (leader && leader->state == TENURE_TICKET_HELD && ticket_is_meant(leader, to)) {
         leader->end_cause = CAUSE_ROLLED_BACK;
         leader->end_by = by;
         leader->end_reason = former;

@@ -128,8 +128,9 @@ enum verdict rules_end(struct claim *c, struct facts *f, uint64_t token, enum ca
                        struct text by, struct text reason, struct effects *fx);
 
 /* Tells the leader to hand over to the waiting candidate `to`, its ticket or its `as`.  DONE: *ret
- * is the leader's standing (its token and `as`), with `reason` what `to` says.  GONE: no leader, or
- * no such candidate (ret->token tells which: 0 without a leader).  CONFLICT: not an election. */
+ * is the leader's standing (its token and `as`), with `reason` what `to` says, and `by` the `as` of
+ * that candidate.  GONE: no leader, or no such candidate (ret->token tells which: 0 without a
+ * leader).  CONFLICT: not an election. */
 enum verdict rules_transfer(struct claim *c, struct facts *f, struct text to, struct text by,
                             struct effects *fx, struct standing *ret);
 

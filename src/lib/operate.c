@@ -106,9 +106,9 @@ EXPORT int tenure_resign(tenure *t, const char *name, const char *by, tenure_tok
 struct successor {
     struct claim *scratch;
     const char *name;
-    const char *to;
+    struct text to, as; /* whom it is handed over to, and what that candidate is known as */
     uint64_t former_token;
-    uint64_t token; /* out: the epoch under which `to` serves; 0: it does not yet */
+    uint64_t token; /* out: the epoch under which `to` serves, or served; 0: not yet */
 };
 
 static bool find_successor(void *arg, const struct store_record *record, struct facts *facts)
@@ -118,16 +118,13 @@ static bool find_successor(void *arg, const struct store_record *record, struct 
     if (strcmp(record->key, s->name) != 0)
         return true;
     struct claim *c = s->scratch;
-    if (record_decode(record->bytes, record->len, c) != RECORD_FINE || claim_holders(c) == 0)
-        return false;
-    const struct ticket *leader = &c->ticket[0];
-    if (leader->state == TENURE_TICKET_SERVING && leader->token > s->former_token &&
-        (ticket_is_named(leader, text_of(s->to)) || text_equal(leader->as, text_of(s->to))))
-        s->token = leader->token;
+    if (record_decode(record->bytes, record->len, c) == RECORD_FINE)
+        s->token = claim_succeeded(c, s->to, s->as, &s->former_token);
     return false;
 }
 
-/* Waits until `to` serves under a later epoch: its token, or 0 when the time is over. */
+/* Waits until `to` serves under a later epoch, or has done so between two looks: its token, or 0
+ * when the time is over. */
 static uint64_t await_successor(tenure *t, struct successor *s, struct instant limit)
 {
     for (;;) {
@@ -185,7 +182,8 @@ static int transfer(tenure *t, const char *name, const char *to, const char *by,
     struct successor s = {
         .scratch = &t->scratch,
         .name = name,
-        .to = to,
+        .to = text_of(to),
+        .as = d.standing.by,
         .former_token = d.standing.token,
     };
     struct instant limit =

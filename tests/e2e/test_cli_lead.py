@@ -94,6 +94,30 @@ def test_a_transfer_waits_until_the_named_candidate_serves(cli):
     assert "transferred by anna to c" in a.err.wait_for("to end")
 
 
+def test_a_transfer_to_a_candidate_whose_work_is_done_at_once_is_done(cli):
+    """P6: `transfer` looks now and then, and the candidate may have ended between two looks."""
+    lead(cli, "a", "--once").out.wait_for("epoch")
+    b = lead(cli, "b", "--once", command=("true",))
+    cli.wait_for_waiters("role", 1)
+    done = cli.run("transfer", "role", "--to", "b", "-w", "10s")
+    assert done.code == 0, done.err
+    assert b.wait() == 0
+    last, before = cli.history("role")
+    assert (last["token_text"], last["cause"], last["reason"]) == (done.out.strip(), "released", "")
+    assert before["cause"] == "transferred"
+
+
+def test_a_transfer_to_a_candidate_that_cannot_begin_is_rolled_back(cli):
+    lead(cli, "a", "--once").out.wait_for("epoch")
+    b = lead(cli, "b", "--once", command=("./missing",))
+    cli.wait_for_waiters("role", 1)
+    done = cli.run("transfer", "role", "--to", "b", "-w", "1s")
+    assert done.code == REFUSED and "b did not serve in time" in done.err
+    assert b.wait() == 127
+    past = cli.history("role")[0]
+    assert (past["as"], past["cause"], past["reason"]) == ("b", "released", "did not serve")
+
+
 def test_a_transfer_to_nobody_touches_nothing(cli):
     assert cli.run("store", "init").code == 0
     done = cli.run("transfer", "role", "--to", "b")

@@ -386,6 +386,37 @@ static void a_transfer_reaches_the_named_candidate_and_waits_until_it_serves(voi
     tenure_close(op);
 }
 
+static void *serve_and_leave(void *arg)
+{
+    tenure_claim *c = arg;
+    return (void *)(intptr_t)(serve(c) && tenure_release(c, NULL) == 0);
+}
+
+/* P6: although it has ended before the operator looked. */
+static void a_transfer_to_one_that_serves_for_a_moment_is_done(void)
+{
+    fresh();
+    tenure *a = open_as("one", TENURE_PUMP), *b = open_as("two", TENURE_PUMP);
+    tenure *op = open_as("op", 0);
+    tenure_claim *c, *d;
+    tenure_terms terms = TENURE_TERMS_INIT;
+    terms.kind = TENURE_ELECTION;
+    CHECK(tenure_acquire(a, "role", &terms, &c, &err) == 0);
+    CHECK(tenure_ask(b, "role", &terms, &d, &err) == 0);
+    tenure_token epoch = tenure_claim_token(c), next = 0;
+    pthread_t leader, candidate;
+    pthread_create(&leader, NULL, hand_over, c);
+    pthread_create(&candidate, NULL, serve_and_leave, d);
+    CHECK(tenure_transfer(op, "role", "two", "op", 3000, &next, &err) == 0 && next > epoch);
+    void *ok;
+    pthread_join(leader, NULL);
+    pthread_join(candidate, &ok);
+    CHECK(ok);
+    tenure_close(a);
+    tenure_close(b);
+    tenure_close(op);
+}
+
 static void a_transfer_to_one_that_does_not_serve_is_rolled_back(void)
 {
     fresh();
@@ -523,6 +554,7 @@ int main(int argc, char **argv)
                    TAP(an_evicted_holder_is_told_and_the_next_comes_in_when_it_has_stopped),
                    TAP(an_evicted_holder_that_goes_on_is_lost_in_spite_of_its_renewals),
                    TAP(a_transfer_reaches_the_named_candidate_and_waits_until_it_serves),
+                   TAP(a_transfer_to_one_that_serves_for_a_moment_is_done),
                    TAP(a_transfer_to_one_that_does_not_serve_is_rolled_back),
                    TAP(a_lease_outlives_the_handle_and_is_renewed_by_its_token),
                    TAP(an_expired_lease_is_not_renewed), TAP(who_holds_and_who_waits_can_be_seen),

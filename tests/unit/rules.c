@@ -376,80 +376,6 @@ static void a_leader_that_resigns_is_followed_by_the_next(void)
     CHECK(world.claim.ticket[0].token > epoch && world.claim.past[0].cause == CAUSE_RESIGNED);
 }
 
-static void a_transfer_goes_to_the_named_candidate_past_the_queue(void)
-{
-    world_reset();
-    for (uint64_t s = 1; s <= 4; s++)
-        world_stand(s);
-    CHECK(WORLD(rules_transfer, text_of("host:3"), text_of("op"), &world.fx, &world.standing) ==
-          VERDICT_DONE);
-    CHECK(world_rang(1) && world.fx.notice == 1);
-    CHECK(world_leave(1) == VERDICT_DONE && world_holder() == 3);
-    CHECK(world_rang(2)); /* in front of it is another one now */
-    CHECK(world.claim.past[0].cause == CAUSE_TRANSFERRED && world.claim.prefer.len == 0);
-}
-
-/* P5: two candidates share an `as`, as two replicas of one service do. */
-static void a_transfer_to_a_ticket_reaches_exactly_that_ticket(void)
-{
-    world_reset();
-    world_stand(1);
-    for (uint64_t s = 2; s <= 12; s++) {
-        struct ask twin = world_ask_of(s, TENURE_ELECTION);
-        twin.as = text_of("web");
-        CHECK(world_ask(&twin) == VERDICT_WAITING);
-    }
-    CHECK(WORLD(rules_transfer, text_of("1.12"), text_of("op"), &world.fx, &world.standing) ==
-          VERDICT_GONE);
-    CHECK(WORLD(rules_transfer, text_of("112.1"), text_of("op"), &world.fx, &world.standing) ==
-          VERDICT_GONE);
-    CHECK(WORLD(rules_transfer, text_of("12.1"), text_of("op"), &world.fx, &world.standing) ==
-          VERDICT_DONE);
-    CHECK(world_leave(1) == VERDICT_DONE && world_holder() == 12);
-    CHECK(WORLD(rules_rollback, text_of("12.1"), text_of("host:1"), text_of("op"), &world.fx,
-                &world.standing) == VERDICT_DONE);
-    CHECK(world.fx.notice == 12);
-}
-
-static void a_transfer_to_nobody_changes_nothing(void)
-{
-    world_reset();
-    CHECK(world_stand(1) == VERDICT_HELD && world_stand(2) == VERDICT_WAITING);
-    CHECK(WORLD(rules_transfer, text_of("host:9"), text_of("op"), &world.fx, &world.standing) ==
-          VERDICT_GONE);
-    CHECK(!world.fx.changed && world.claim.ticket[0].state == TENURE_TICKET_HELD);
-}
-
-static void a_candidate_that_does_not_serve_gives_the_role_back(void)
-{
-    world_reset();
-    for (uint64_t s = 1; s <= 3; s++)
-        world_stand(s);
-    WORLD(rules_transfer, text_of("host:3"), text_of("op"), &world.fx, &world.standing);
-    world_leave(1);
-    struct ask again = world_ask_of(1, TENURE_ELECTION);
-    again.id.serial = 2;
-    CHECK(world_ask(&again) == VERDICT_WAITING);
-    CHECK(WORLD(rules_rollback, text_of("host:3"), text_of("host:1"), text_of("op"), &world.fx,
-                &world.standing) == VERDICT_DONE);
-    CHECK(world.fx.notice == 3);
-    CHECK(world_leave(3) == VERDICT_DONE && world_holder() == 1);
-    CHECK(world.claim.past[0].cause == CAUSE_ROLLED_BACK);
-}
-
-static void a_candidate_that_serves_is_not_rolled_back(void)
-{
-    world_reset();
-    world_stand(1);
-    world_stand(2);
-    WORLD(rules_transfer, text_of("host:2"), text_of("op"), &world.fx, &world.standing);
-    world_leave(1);
-    CHECK(WORLD(rules_serve, ((struct ticket_id){2, 1}), NULL, &world.fx) == VERDICT_DONE);
-    CHECK(WORLD(rules_rollback, text_of("host:2"), text_of("host:1"), text_of("op"), &world.fx,
-                &world.standing) == VERDICT_HELD);
-    CHECK(!world.fx.changed && world_holder() == 2);
-}
-
 static void the_gap_without_a_holder_is_recorded(void)
 {
     world_reset();
@@ -569,11 +495,6 @@ int main(void)
                    TAP(all_who_ask_must_agree_on_kind_and_permits), TAP(the_queue_has_an_end),
                    TAP(a_contender_with_a_short_ttl_does_not_shorten_the_holders),
                    TAP(a_leader_that_resigns_is_followed_by_the_next),
-                   TAP(a_transfer_goes_to_the_named_candidate_past_the_queue),
-                   TAP(a_transfer_to_a_ticket_reaches_exactly_that_ticket),
-                   TAP(a_transfer_to_nobody_changes_nothing),
-                   TAP(a_candidate_that_does_not_serve_gives_the_role_back),
-                   TAP(a_candidate_that_serves_is_not_rolled_back),
                    TAP(the_gap_without_a_holder_is_recorded), TAP(the_history_is_a_ring),
                    TAP(no_order_of_events_breaks_an_invariant),
                    TAP(ticket_states_move_only_as_the_table_says));
